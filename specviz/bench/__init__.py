@@ -1,0 +1,1 @@
+"""Prompts, one run from request to trace, and the speed report."""

@@ -1,0 +1,226 @@
+"""One run from request to trace: encode, check, decode, replay plainly, keep everything."""
+
+import platform
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+
+import torch
+
+from specviz.config import SamplingParams, SessionConfig
+from specviz.drafters import make_drafter
+from specviz.errors import ConfigError, PromptError
+from specviz.events import Finish, LosslessReport, Round
+from specviz.models.device import device_name
+from specviz.models.load import Loaded, load
+from specviz.models.target import TargetConfig
+from specviz.session import DecodeSession, replay_plain
+from specviz.traces.schema import SCHEMA, Branch, Environment, ModelCard, Trace
+
+LOSSLESS_LIMIT = 512  # output tokens; the replay of a longer run is asked for, not a surprise
+
+Observer = Callable[[Round], bool]  # called after each round; False ends the run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to decode and how. `chat` puts the prompt through the model's chat template."""
+
+    prompt: str
+    chat: bool = True
+    params: SamplingParams = SamplingParams()
+    config: SessionConfig = SessionConfig()
+    title: str = ""
+
+
+def uses_template(loaded: Loaded, request: Request) -> bool:
+    """Whether the chat template is applied: asked for, and the model has one."""
+    return request.chat and loaded.tokenizer.has_chat_template
+
+
+def encode(loaded: Loaded, request: Request) -> tuple[int, ...]:
+    """Return the prompt's token ids.
+
+    Raises:
+        PromptError: The prompt is empty, or leaves no room in the context.
+    """
+    if not request.prompt.strip():
+        raise PromptError(
+            "the prompt is empty; it needs at least one character that is not a space: type a "
+            "prompt or choose a built-in one"
+        )
+    tokenizer = loaded.tokenizer
+    chat = uses_template(loaded, request)
+    ids = tokenizer.chat(request.prompt) if chat else tokenizer.encode(request.prompt)
+    context = loaded.target.config.context
+    if not ids:
+        raise PromptError("the prompt has no tokens in this model's vocabulary; type another")
+    if len(ids) >= context:
+        raise PromptError(
+            f"the prompt has {len(ids)} tokens; the model's context holds {context}, prompt and "
+            f"output together: shorten the prompt to {context - 1} tokens or less"
+        )
+    return ids
+
+
+def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | None:
+    """Load the draft model a configuration names, on the target's device and in its dtype.
+
+    Raises:
+        ConfigError: The scheme needs a draft model and none is named.
+        ModelError: The draft model cannot be used.
+    """
+    if config.scheme != "draft_model":
+        return None
+    spec = config.options.draft_model
+    if spec is None:
+        raise ConfigError(
+            "the scheme draft_model needs a draft model and none was given; give a folder, a "
+            "GGUF file or a hub id (--draft-model on the command line)"
+        )
+    target = loaded.target
+    dtype = str(target.dtype).removeprefix("torch.")
+    return load(spec, device=str(target.device), dtype=dtype)
+
+
+def open_session(loaded: Loaded, request: Request, draft: Loaded | None = None) -> DecodeSession:
+    """Return a session at the start of its output, on a cache of its own.
+
+    Raises:
+        PromptError: The prompt is empty or too long.
+        UnknownScheme: There is no such scheme.
+        ModelError: The draft model is missing, damaged or of another vocabulary.
+    """
+    prompt = encode(loaded, request)
+    if draft is None:
+        draft = load_draft(loaded, request.config)
+    drafter = make_drafter(request.config, loaded.target, loaded.tokenizer, draft)
+    return DecodeSession(
+        loaded.target.fork(0),
+        drafter,
+        prompt,
+        request.params,
+        request.config,
+        piece=loaded.tokenizer.piece,
+    )
+
+
+def decode(session: DecodeSession, observe: Observer | None = None) -> None:
+    """Run rounds until the session is finished or `observe` returns False."""
+    for event in session:
+        if observe is not None and not observe(event):
+            return
+
+
+def check_lossless(session: DecodeSession, limit: int = LOSSLESS_LIMIT) -> LosslessReport:
+    """Replay the output through plain decoding, unless it is longer than `limit` tokens."""
+    if not session.rounds or len(session.output) > limit:
+        return LosslessReport("not-run")
+    return replay_plain(session)
+
+
+def run(
+    loaded: Loaded,
+    request: Request,
+    draft: Loaded | None = None,
+    *,
+    limit: int = LOSSLESS_LIMIT,
+    observe: Observer | None = None,
+) -> Trace:
+    """Decode one request to its end and return the trace, lossless report included.
+
+    `limit` is the longest output, in tokens, that is replayed; 0 switches the replay off.
+    """
+    session = open_session(loaded, request, draft)
+    decode(session, observe)
+    trace = to_trace(session, loaded, request, draft=draft, lossless=check_lossless(session, limit))
+    return trace if trace.finish else replace(trace, finish=Finish("cancelled"))
+
+
+def environment(loaded: Loaded) -> Environment:
+    """Return where a run happens: device, dtype, threads, versions."""
+    target = loaded.target
+    return Environment(
+        device=str(target.device),
+        device_name=device_name(target.device),
+        dtype=str(target.dtype).removeprefix("torch."),
+        threads=torch.get_num_threads(),
+        python=platform.python_version(),
+        torch=version("torch"),
+        transformers=version("transformers"),
+        specviz=version("specviz-decoding"),
+        platform=f"{sys.platform} {platform.machine()}",
+    )
+
+
+def version(distribution: str) -> str:
+    """Return the installed version of a distribution without importing it, "" if absent."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def card(config: TargetConfig) -> ModelCard:
+    """Return the model card of a trace."""
+    return ModelCard(
+        name=config.name,
+        sha=config.sha,
+        layers=config.layers,
+        hidden=config.hidden,
+        heads=config.heads,
+        kv_heads=config.kv_heads,
+        head_dim=config.head_dim,
+        vocab=config.vocab,
+        context=config.context,
+    )
+
+
+def to_trace(
+    session: DecodeSession,
+    loaded: Loaded,
+    request: Request,
+    *,
+    draft: Loaded | None = None,
+    lossless: LosslessReport | None = None,
+    run_id: str | None = None,
+    parent: Branch | None = None,
+) -> Trace:
+    """Return all that is known of a session, at any point of it."""
+    rounds = tuple(session.rounds)
+    piece = loaded.tokenizer.piece
+    return Trace(
+        schema=SCHEMA,
+        run_id=run_id or uuid.uuid4().hex,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        title=request.title,
+        environment=environment(loaded),
+        target=card(loaded.target.config),
+        draft=card(draft.target.config) if draft else None,
+        params=request.params,
+        config=request.config,
+        chat=uses_template(loaded, request),
+        prompt_text=request.prompt,
+        prompt=session.prompt,
+        pieces={token: piece(token) for token in sorted(set(_tokens(session.prompt, rounds)))},
+        rounds=rounds,
+        prefill_seconds=session.prefill_seconds,
+        finish=session.finish,
+        lossless=lossless,
+        parent=parent,
+    )
+
+
+def _tokens(prompt: Sequence[int], rounds: Sequence[Round]) -> Iterator[int]:
+    """Yield every token id a view of these rounds may have to write."""
+    yield from prompt
+    for event in rounds:
+        yield from event.draft.tokens
+        if event.last_token is not None:
+            yield event.last_token
+        for row in event.rows:
+            yield row.best
+            yield from (candidate.token for candidate in row.top)
