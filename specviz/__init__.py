@@ -1,0 +1,3 @@
+"""Real speculative decoding, round by round."""
+
+__version__ = "0.1.0"
