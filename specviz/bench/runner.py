@@ -4,7 +4,7 @@ import platform
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 
@@ -31,8 +31,8 @@ class Request:
 
     prompt: str
     chat: bool = True
-    params: SamplingParams = SamplingParams()
-    config: SessionConfig = SessionConfig()
+    params: SamplingParams = field(default_factory=SamplingParams)
+    config: SessionConfig = field(default_factory=SessionConfig)
     title: str = ""
 
 
@@ -192,6 +192,9 @@ def to_trace(
     """Return all that is known of a session, at any point of it."""
     rounds = tuple(session.rounds)
     piece = loaded.tokenizer.piece
+    seen = set(_tokens(session.prompt, rounds))
+    if lossless is not None and lossless.plain_token is not None:
+        seen.add(lossless.plain_token)
     return Trace(
         schema=SCHEMA,
         run_id=run_id or uuid.uuid4().hex,
@@ -205,7 +208,7 @@ def to_trace(
         chat=uses_template(loaded, request),
         prompt_text=request.prompt,
         prompt=session.prompt,
-        pieces={token: piece(token) for token in sorted(set(_tokens(session.prompt, rounds)))},
+        pieces={token: piece(token) for token in sorted(seen)},
         rounds=rounds,
         prefill_seconds=session.prefill_seconds,
         finish=session.finish,
