@@ -1,0 +1,1 @@
+"""Targets: models whose output must be preserved, behind one protocol."""

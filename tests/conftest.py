@@ -1,0 +1,16 @@
+"""Fixtures every test may use."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(2)
+
+
+@pytest.fixture(scope="session")
+def embedded_model() -> Path:
+    """Folder of the embedded model, fetched once into the user cache."""
+    from specviz.models.default import ensure_default
+
+    return ensure_default()
