@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import torch
 
@@ -21,7 +22,7 @@ class Stopwatch:
         """End the phase `name`; a name may end several phases, they add up."""
         event = None
         if self.device.type == "cuda":
-            event = torch.cuda.Event(enable_timing=True)
+            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
             event.record()
         self.marks.append((name, time.perf_counter(), event))
 
@@ -31,9 +32,7 @@ class Stopwatch:
             torch.cuda.synchronize(self.device)
         total = time.perf_counter() - self.started
         laps: dict[str, float] = {}
-        for (_, before, first), (name, after, last) in zip(
-            self.marks, self.marks[1:], strict=False
-        ):
+        for (_, before, first), (name, after, last) in pairwise(self.marks):
             spent = after - before
             if first is not None and last is not None:
                 spent = first.elapsed_time(last) / 1000

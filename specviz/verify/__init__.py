@@ -1,14 +1,10 @@
 """Decide which drafted tokens stand. Row 0 follows the root, row i + 1 follows node i."""
 
-from torch import Tensor
-
 from specviz.config import SamplingParams, Verifier
 from specviz.errors import ConfigError
-from specviz.events import Draft
 from specviz.verify.block import verify_block
 from specviz.verify.draws import Draws
 from specviz.verify.greedy import verify_greedy
-from specviz.verify.processors import distribution
 from specviz.verify.sampled import verify_sampled
 from specviz.verify.verdict import Verdict
 

@@ -40,6 +40,6 @@ def verify_block(draft: Draft, q: Tensor | None, p: Tensor, draws: Draws, positi
 
 
 def _test(weight: float, p_next: Tensor, q_next: Tensor) -> float:
-    """h of a position that is not the last; 1 when p and q agree, as a later one then passes."""
+    """Return h of a position before the last; 1 where p and q agree: a later one then passes."""
     rest = float(torch.clamp_min(weight * p_next - q_next, 0).sum())
     return rest / (rest + 1 - weight) if rest + 1 - weight > 0 else 1.0

@@ -50,6 +50,7 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
 
 
 def one_hot(token: int, like: Tensor) -> Tensor:
+    """All mass on `token`, shaped like `like` [vocab]."""
     row = torch.zeros_like(like)
     row[token] = 1.0
     return row
