@@ -1,0 +1,237 @@
+"""Our own dense decoder for the Llama family: few large products, KV cache made once, no copies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from specviz.cache.kv import CacheShape, KVCache
+from specviz.errors import ConfigError, DraftError, PromptError
+from specviz.events import ROOT, Draft
+from specviz.models.attention import attend, pack_mask
+from specviz.models.llama_config import LlamaConfig
+from specviz.models.llama_weights import LayerWeights, LlamaWeights, fuse
+from specviz.models.rope import RopeTable
+from specviz.models.target import TargetConfig
+from specviz.verify.masks import ancestor_mask, draft_positions, see_past, within_window
+
+PIECE = 512  # tokens per prefill pass: bounds the mask and the activations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What all layers of one pass share."""
+
+    tokens: Tensor  # [rows]
+    cos: Tensor  # [rows, heads + 2 * kv_heads, head_dim]; 1 on values, which do not turn
+    sin: Tensor  # the same, 0 on values
+    masks: Mapping[int | None, Tensor | None]  # by window: additive [G * rows, total]
+
+
+class LlamaTarget:
+    """A Llama-family model and the KV cache of one sequence; implements `Target`."""
+
+    def __init__(
+        self, config: LlamaConfig, weights: LlamaWeights, rope: RopeTable, taps: Sequence[int] = ()
+    ) -> None:
+        """Share `weights` and `rope`, start with an empty cache.
+
+        `taps` are indices as in `hidden_states` of transformers: i is the input of layer i,
+        the number of layers is the output after the final norm.
+        """
+        layers = config.target.layers
+        if any(not 0 <= tap <= layers for tap in taps):
+            raise ConfigError(f"taps are {tuple(taps)}; each must be 0 to {layers}")
+        self.llama, self.weights, self.taps = config, weights, tuple(taps)
+        self._rope = rope
+        self._cache = self._empty_cache()
+        self._scored: Draft | None = None
+
+    @classmethod
+    def from_tensors(
+        cls,
+        config: LlamaConfig,
+        tensors: Mapping[str, Tensor],
+        *,
+        device: torch.device | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> "LlamaTarget":
+        """Check and fuse `tensors` (Hugging Face names)."""
+        device = device or torch.device("cpu")
+        weights = fuse(config, tensors, device, dtype)
+        return cls(config, weights, RopeTable(config.rope, config.target.head_dim, device, dtype))
+
+    @property
+    def config(self) -> TargetConfig:
+        return self.llama.target
+
+    @property
+    def length(self) -> int:
+        return self._cache.length
+
+    @property
+    def device(self) -> torch.device:
+        return self.weights.embed.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.weights.embed.dtype
+
+    @property
+    def features(self) -> Tensor | None:
+        return self._cache.features if self.taps else None
+
+    def with_taps(self, taps: Sequence[int]) -> "LlamaTarget":
+        """Return a target on the same weights, with an empty cache, that keeps `features`."""
+        return LlamaTarget(self.llama, self.weights, self._rope, taps)
+
+    def with_weights(self, weights: LlamaWeights, name: str) -> "LlamaTarget":
+        """Return a target of the same shape on other weights, with an empty cache."""
+        llama = replace(self.llama, target=replace(self.config, name=name, sha=""))
+        return LlamaTarget(llama, weights, self._rope, self.taps)
+
+    def prefill(self, tokens: Sequence[int]) -> None:
+        self._check(tokens, PromptError)
+        last_layer = self.config.layers in self.taps
+        for start in range(0, len(tokens), PIECE):
+            piece = tokens[start : start + PIECE]
+            self._forward(piece[0], Draft.chain(piece[1:]), last_layer=last_layer)
+            self._cache.append(len(piece))
+        self._scored = None
+
+    def score(self, root: int, draft: Draft) -> Tensor:
+        self._check((root, *draft.tokens), DraftError)
+        self._scored = draft
+        return self.head(self._forward(root, draft))
+
+    def commit(self, path: Sequence[int]) -> None:
+        draft, parents = self._scored, (ROOT, *path)[: len(path)]
+        if draft is None or any(
+            draft.parents[node] != parent for node, parent in zip(path, parents, strict=True)
+        ):
+            raise DraftError(f"{tuple(path)} is not a path of the draft that was scored last")
+        start = self.length
+        self._cache.append(1 + len(draft))
+        self._cache.keep(start, [0, *(node + 1 for node in path)])
+        self._scored = None
+
+    def truncate(self, length: int) -> None:
+        self._cache.truncate(length)
+        self._scored = None
+
+    def fork(self, length: int) -> "LlamaTarget":
+        other = self.with_taps(self.taps)
+        other._cache = self._cache.fork(length)
+        return other
+
+    def embed(self, tokens: Sequence[int]) -> Tensor:
+        self._check_ids(tokens, DraftError)
+        return self.weights.embed[torch.tensor(tokens, device=self.device)]
+
+    @torch.inference_mode()
+    def head(self, hidden: Tensor) -> Tensor:
+        return F.linear(hidden, self.weights.head).float()
+
+    def _empty_cache(self) -> KVCache:
+        c = self.config
+        shape = CacheShape(
+            layers=c.layers,
+            kv_heads=c.kv_heads,
+            head_dim=c.head_dim,
+            context=c.context,
+            taps=len(self.taps),
+            hidden=c.hidden,
+        )
+        return KVCache(shape, self.device, self.dtype)
+
+    def _check(self, tokens: Sequence[int], error: type[PromptError] | type[DraftError]) -> None:
+        self._check_ids(tokens, error)
+        if self.length + len(tokens) > self.config.context:
+            raise error(
+                f"{len(tokens)} tokens after {self.length} do not fit in the context of "
+                f"{self.config.context}; give fewer"
+            )
+
+    def _check_ids(
+        self, tokens: Sequence[int], error: type[PromptError] | type[DraftError]
+    ) -> None:
+        vocab = self.config.vocab
+        if tokens and not 0 <= min(tokens) <= max(tokens) < vocab:
+            wrong = next(token for token in tokens if not 0 <= token < vocab)
+            raise error(f"token {wrong} is not in the vocabulary; allowed: 0 to {vocab - 1}")
+
+    def _step(self, tokens: Sequence[int], draft: Draft) -> Step:
+        c, past = self.config, self.length
+        self._cache.reserve(len(tokens))
+        self._rope.reserve(past + len(tokens))
+        positions = torch.tensor(draft_positions(draft, past), device=self.device)
+        turned = c.heads + c.kv_heads
+        size = (len(tokens), turned + c.kv_heads, c.head_dim)
+        cos = torch.ones(size, dtype=self.dtype, device=self.device)
+        sin = torch.zeros(size, dtype=self.dtype, device=self.device)
+        cos[:, :turned] = self._rope.cos[positions][:, None]
+        sin[:, :turned] = self._rope.sin[positions][:, None]
+        return Step(
+            tokens=torch.tensor(tokens, device=self.device),
+            cos=cos,
+            sin=sin,
+            masks=self._masks(draft, positions),
+        )
+
+    def _masks(self, draft: Draft, positions: Tensor) -> dict[int | None, Tensor | None]:
+        past, group = self.length, self.config.group_size
+        masks: dict[int | None, Tensor | None] = {}
+        mask = see_past(ancestor_mask(draft).to(self.device), past)
+        for window in set(self.llama.windows):
+            if window is not None and window <= past + len(draft):
+                seen = within_window(mask, positions, past, window)
+                masks[window] = pack_mask(seen, group, self.dtype)
+            else:  # one row sees everything there is
+                masks[window] = pack_mask(mask, group, self.dtype) if len(draft) else None
+        return masks
+
+    @torch.inference_mode()
+    def _forward(self, root: int, draft: Draft, *, last_layer: bool = True) -> Tensor:
+        """Run root and draft, write their keys, values and taps; return [rows, hidden] normed.
+
+        Without `last_layer` nothing is computed beyond the last keys and values.
+        """
+        step = self._step((root, *draft.tokens), draft)
+        w, eps = self.weights, self.llama.eps
+        hidden = F.embedding(step.tokens, w.embed)
+        for index, layer in enumerate(w.layers):
+            self._tap(index, hidden)
+            normed = F.rms_norm(hidden, hidden.shape[-1:], layer.input_norm, eps)
+            q, k, v = self._project(index, layer, normed, step)
+            if index == len(w.layers) - 1 and not last_layer:
+                return hidden
+            attended = attend(q, k, v, step.masks[self.llama.windows[index]])
+            hidden = hidden + F.linear(attended, layer.o, layer.o_bias)
+            normed = F.rms_norm(hidden, hidden.shape[-1:], layer.post_norm, eps)
+            gate, up = F.linear(normed, layer.gate_up, layer.gate_up_bias).chunk(2, dim=-1)
+            hidden = hidden + F.linear(F.silu(gate).mul_(up), layer.down, layer.down_bias)
+        hidden = F.rms_norm(hidden, hidden.shape[-1:], w.norm, eps)
+        self._tap(len(w.layers), hidden)
+        return hidden
+
+    def _project(
+        self, index: int, layer: LayerWeights, normed: Tensor, step: Step
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries [rows, heads, head_dim] turned, and all keys and values of the layer."""
+        c = self.config
+        x = F.linear(normed, layer.qkv, layer.qkv_bias).view(step.cos.shape)
+        if layer.qk_norm is not None:
+            turned = x[:, : c.heads + c.kv_heads]
+            unit = F.rms_norm(turned, (c.head_dim,), None, self.llama.eps)
+            turned.copy_(unit * layer.qk_norm)
+        x = torch.addcmul(x * step.cos, x.roll(c.head_dim // 2, -1), step.sin)
+        kv = x[:, c.heads :].view(-1, 2, c.kv_heads, c.head_dim)
+        k, v = self._cache.write(index, kv)
+        return x[:, : c.heads], k, v
+
+    def _tap(self, index: int, hidden: Tensor) -> None:
+        for tap, wanted in enumerate(self.taps):
+            if wanted == index:
+                self._cache.write_tap(tap, hidden)
