@@ -1,0 +1,26 @@
+"""Acceptance, speed, alarms and peers' definitions: pure functions of rounds."""
+
+from specviz.metrics.alarms import Alarm, alarms
+from specviz.metrics.controls import prompt_overlap, shifted_acceptance
+from specviz.metrics.definitions import Definition, definitions
+from specviz.metrics.speed import Clock, Speedups, predicted_speedup, speedup, speedups
+from specviz.metrics.summary import Segment, Summary, by_budget, segments, summarise
+
+__all__ = [
+    "Alarm",
+    "Clock",
+    "Definition",
+    "Segment",
+    "Speedups",
+    "Summary",
+    "alarms",
+    "by_budget",
+    "definitions",
+    "predicted_speedup",
+    "prompt_overlap",
+    "segments",
+    "shifted_acceptance",
+    "speedup",
+    "speedups",
+    "summarise",
+]
