@@ -109,7 +109,8 @@ class LlamaTarget:
     def commit(self, path: Sequence[int]) -> None:
         draft, parents = self._scored, (ROOT, *path)[: len(path)]
         if draft is None or any(
-            draft.parents[node] != parent for node, parent in zip(path, parents, strict=True)
+            not 0 <= node < len(draft) or draft.parents[node] != parent
+            for node, parent in zip(path, parents, strict=True)
         ):
             raise DraftError(f"{tuple(path)} is not a path of the draft that was scored last")
         start = self.length

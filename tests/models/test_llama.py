@@ -1,0 +1,193 @@
+"""Our decoder says what transformers says, whatever the shape of the pass."""
+
+from functools import lru_cache
+
+import pytest
+import torch
+from torch import Tensor
+
+from specviz.errors import DraftError, ModelCorrupt, PromptError, UnsupportedModel
+from specviz.events import EMPTY, ROOT, Draft
+from specviz.models import llama
+from specviz.models.llama_config import read_llama_config
+from specviz.models.tiny import FAMILIES, Family, TinyShape, perturb, tiny_llama, tiny_tensors
+
+TEXT = [int(x) for x in torch.randint(0, 64, (40,), generator=torch.Generator().manual_seed(5))]
+TREE = Draft((1, 2, 3, 4, 5, 6), (ROOT, ROOT, 0, 1, 1, 3))
+CLOSE = {"rtol": 0, "atol": 1e-4}
+
+
+@lru_cache
+def transformers_logits(family: Family, tokens: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
+    """Logits [len, vocab] and hidden states of the same weights, by transformers."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    settings = TinyShape().settings(family)
+    config = AutoConfig.for_model(**settings, pad_token_id=None)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    tensors = tiny_tensors(read_llama_config(settings))
+    if settings["tie_word_embeddings"]:
+        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
+    model.load_state_dict(tensors)
+    with torch.no_grad():
+        out = model(torch.tensor([tokens]), output_hidden_states=True)
+    return out.logits[0], [hidden[0] for hidden in out.hidden_states]
+
+
+def score_last(target: llama.LlamaTarget, tokens: list[int]) -> Tensor:
+    """The row after `tokens`, by a fresh prefill."""
+    fresh = target.with_taps(target.taps)
+    fresh.prefill(tokens[:-1])
+    return fresh.score(tokens[-1], EMPTY)[0]
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> Family:
+    return request.param
+
+
+def test_logits_equal_those_of_transformers(family):
+    target = tiny_llama(family=family)
+    logits = target.score(TEXT[0], Draft.chain(TEXT[1:]))
+    expected, _ = transformers_logits(family, tuple(TEXT))
+    torch.testing.assert_close(logits, expected, **CLOSE)
+    assert logits.dtype == torch.float32
+
+
+def test_prefill_in_pieces_equals_one_piece(family, monkeypatch):
+    whole = score_last(tiny_llama(family=family), TEXT)
+    monkeypatch.setattr(llama, "PIECE", 7)
+    torch.testing.assert_close(score_last(tiny_llama(family=family), TEXT), whole, **CLOSE)
+
+
+def test_a_chain_scores_like_a_full_pass(family):
+    target = tiny_llama(family=family)
+    target.prefill(TEXT[:25])
+    rows = target.score(TEXT[25], Draft.chain(TEXT[26:34]))
+    expected, _ = transformers_logits(family, tuple(TEXT[:34]))
+    torch.testing.assert_close(rows, expected[25:], **CLOSE)
+
+
+def test_a_tree_scores_like_each_of_its_paths_alone(family):
+    target = tiny_llama(family=family)
+    target.prefill(TEXT[:20])
+    rows = target.score(TEXT[20], TREE)
+    for node in range(ROOT, len(TREE)):
+        path = [TREE.tokens[i] for i in TREE.path_to(node)]
+        expected = score_last(target, [*TEXT[:21], *path])
+        torch.testing.assert_close(rows[node + 1], expected, **CLOSE)
+
+
+@pytest.mark.parametrize("path", [(), (0,), (0, 2), (1,), (1, 3), (1, 3, 5), (1, 4)])
+def test_after_a_commit_the_cache_is_that_of_a_fresh_prefill(family, path):
+    target = tiny_llama(family=family).with_taps((0, 1, 2))
+    target.prefill(TEXT[:20])
+    target.score(TEXT[20], TREE)
+    target.commit(path)
+    kept = [*TEXT[:21], *(TREE.tokens[i] for i in path)]
+    assert target.length == len(kept)
+    fresh = target.with_taps(target.taps)
+    fresh.prefill(kept)
+    torch.testing.assert_close(target.features, fresh.features, **CLOSE)
+    expected = fresh.score(9, TREE)
+    torch.testing.assert_close(target.score(9, TREE), expected, **CLOSE)
+
+
+def test_truncating_and_forking_forget_what_came_later(family):
+    target = tiny_llama(family=family)
+    target.prefill(TEXT)
+    fork = target.fork(12)
+    target.truncate(12)
+    target.prefill([7, 7, 7])
+    expected = score_last(target, TEXT[:13])
+    torch.testing.assert_close(fork.score(TEXT[12], EMPTY)[0], expected, **CLOSE)
+    assert (fork.length, target.length) == (12, 15)
+
+
+def test_scoring_again_overwrites_the_last_draft():
+    target = tiny_llama()
+    target.prefill(TEXT[:10])
+    once = target.score(3, Draft.chain([4, 5]))
+    target.score(9, TREE)
+    assert torch.equal(target.score(3, Draft.chain([4, 5])), once)
+    assert target.length == 10
+
+
+def test_features_are_the_hidden_states_of_transformers(family):
+    target = tiny_llama(family=family).with_taps((2, 0, 1))
+    target.prefill(TEXT)
+    _, states = transformers_logits(family, tuple(TEXT))
+    expected = torch.stack([states[2], states[0], states[1]], dim=1)
+    torch.testing.assert_close(target.features, expected, **CLOSE)
+
+
+def test_without_taps_there_are_no_features():
+    assert tiny_llama().features is None
+
+
+def test_embed_and_head_are_the_ends_of_the_model():
+    target = tiny_llama().with_taps((0, 2))
+    logits = target.score(TEXT[0], Draft.chain(TEXT[1:]))
+    target.commit(tuple(range(len(TEXT) - 1)))
+    assert torch.equal(target.embed(TEXT), target.features[:, 0])
+    torch.testing.assert_close(target.head(target.features[:, 1]), logits, **CLOSE)
+
+
+def test_perturbing_changes_a_copy_and_not_the_target():
+    target = tiny_llama()
+    before = score_last(target, TEXT)
+    noisy = perturb(target, 0.05)
+    assert (score_last(noisy, TEXT) - before).abs().max() > 1e-3
+    assert torch.equal(score_last(target, TEXT), before)
+    assert torch.equal(score_last(perturb(target, 0.0), TEXT), before)
+
+
+def test_c17_tokens_outside_the_vocabulary_are_refused():
+    target = tiny_llama()
+    with pytest.raises(PromptError, match="token 64 .* 0 to 63"):
+        target.prefill([1, 64])
+    with pytest.raises(DraftError, match="token -1"):
+        target.score(1, Draft.chain([-1]))
+    assert target.length == 0
+
+
+def test_more_tokens_than_the_context_are_refused():
+    target = tiny_llama(context=16)
+    with pytest.raises(PromptError, match="context of 16"):
+        target.prefill([1] * 17)
+    target.prefill([1] * 12)
+    with pytest.raises(DraftError, match="5 tokens after 12"):
+        target.score(1, Draft.chain([1] * 4))
+    assert target.score(1, Draft.chain([1] * 3)).shape == (4, 64)
+
+
+def test_only_a_path_of_the_last_draft_can_be_committed():
+    target = tiny_llama()
+    target.score(1, TREE)
+    for path in [(2,), (0, 1), (6,), (-1,)]:
+        with pytest.raises(DraftError, match="not a path"):
+            target.commit(path)
+    target.commit((0,))
+    with pytest.raises(DraftError, match="not a path"):
+        target.commit(())
+
+
+def test_damaged_weights_are_named():
+    config = read_llama_config(TinyShape().settings("qwen2"))
+    good = tiny_tensors(config)
+    name = "model.layers.1.self_attn.k_proj.bias"
+    with pytest.raises(ModelCorrupt, match=rf"no tensor {name} \[16\]"):
+        llama.LlamaTarget.from_tensors(config, {k: v for k, v in good.items() if k != name})
+    with pytest.raises(ModelCorrupt, match=rf"{name} has shape \[3\] .* \[16\]"):
+        llama.LlamaTarget.from_tensors(config, good | {name: torch.zeros(3)})
+    with pytest.raises(ModelCorrupt, match="extra"):
+        llama.LlamaTarget.from_tensors(config, good | {"extra": torch.zeros(3)})
+    with pytest.raises(ModelCorrupt, match=r"int8"):
+        llama.LlamaTarget.from_tensors(config, good | {name: torch.zeros(16, dtype=torch.int8)})
+
+
+@pytest.mark.parametrize("kind", ["yarn", "dynamic", "longrope"])
+def test_unknown_rope_scaling_is_refused_by_name(kind):
+    settings = TinyShape().settings("llama") | {"rope_scaling": {"rope_type": kind, "factor": 2.0}}
+    with pytest.raises(UnsupportedModel, match=kind):
+        read_llama_config(settings)
