@@ -10,14 +10,16 @@ from importlib import metadata
 
 import torch
 
+from specviz import __version__
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
 from specviz.errors import ConfigError, PromptError
 from specviz.events import Finish, LosslessReport, Round
+from specviz.lossless import replay_plain
 from specviz.models.device import device_name
 from specviz.models.load import Loaded, load
 from specviz.models.target import TargetConfig
-from specviz.session import DecodeSession, replay_plain
+from specviz.session import DecodeSession
 from specviz.traces.schema import SCHEMA, Branch, Environment, ModelCard, Trace
 
 LOSSLESS_LIMIT = 512  # output tokens; the replay of a longer run is asked for, not a surprise
@@ -151,7 +153,7 @@ def environment(loaded: Loaded) -> Environment:
         python=platform.python_version(),
         torch=version("torch"),
         transformers=version("transformers"),
-        specviz=version("specviz-decoding"),
+        specviz=__version__,
         platform=f"{sys.platform} {platform.machine()}",
     )
 

@@ -1,0 +1,124 @@
+"""`bench`: how fast plain decoding is, what drafters gain, what recording costs."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from specviz.bench import prompts
+from specviz.cli import options, terminal
+from specviz.config import MAX_DRAFT_LENGTH, MAX_TOKENS, require
+
+if TYPE_CHECKING:
+    from specviz.bench.peers import Peer
+    from specviz.bench.report import Report
+    from specviz.bench.speed import Plan
+    from specviz.cli import Commands
+    from specviz.models.load import Loaded
+
+
+def add_command(commands: "Commands") -> None:
+    """Register the command and its flags."""
+    parser = commands.add_parser("bench", help="measure speed, one process, alternating runs")
+    options.add_model(parser)
+    group = parser.add_argument_group("what to measure")
+    group.add_argument("--against", default="", metavar="PEER", help="transformers")
+    group.add_argument("--schemes", default="ngram,suffix", metavar="A,B")
+    group.add_argument("-D", "--draft-length", type=int, default=8, metavar="D")
+    group.add_argument("--classes", default=",".join(prompts.CLASSES), metavar="A,B")
+    group.add_argument("--per-class", type=int, default=1, metavar="N", help="prompts per class")
+    group.add_argument("--max-tokens", type=int, default=128, metavar="N")
+    group.add_argument("--repeats", type=int, default=5, metavar="N")
+    group.add_argument("--no-overhead", action="store_true", help="skip the cost of recording")
+    shape = parser.add_argument_group("results").add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    shape.add_argument("--markdown", action="store_true", help="tables to paste")
+    parser.set_defaults(command=command)
+
+
+def command(args: argparse.Namespace) -> int:
+    """Measure and print."""
+    from specviz.bench import report as reports
+
+    result = measure(args)
+    text = reports.as_json(result) if args.json else reports.as_text(result, markdown=args.markdown)
+    sys.stdout.write(text + "\n")
+    return 0
+
+
+def measure(args: argparse.Namespace) -> "Report":
+    """Run everything the flags ask for."""
+    plan, names = plan_of(args), _names(args.against)
+    from specviz.bench.overhead import overhead
+    from specviz.bench.peers import check_peers
+    from specviz.bench.report import Report, load_average
+    from specviz.bench.runner import environment
+    from specviz.bench.speed import against_peer, against_plain
+    from specviz.models.load import load
+
+    check_peers(names)
+    progress = terminal.Progress()
+    load_before = load_average()
+    loaded = load(args.model, device=args.device, dtype=args.dtype, progress=progress)
+
+    def say(what: str) -> None:
+        progress(what, 0.0)
+
+    report = Report(
+        date=datetime.now(UTC).date().isoformat(),
+        environment=environment(loaded),
+        model=loaded.target.config.name,
+        repeats=plan.repeats,
+        draft_length=plan.draft_length,
+        load=load_before,
+        peers=tuple(
+            row for peer in peers(names, loaded) for row in against_peer(loaded, peer, plan, say)
+        ),
+        schemes=against_plain(loaded, plan, say) if plan.schemes else (),
+        overheads=() if args.no_overhead else overhead(loaded, plan, "ngram", say),
+    )
+    progress.clear()
+    return report
+
+
+def peers(names: tuple[str, ...], loaded: "Loaded") -> "list[Peer]":
+    """Load the peers on the same weights, device and dtype."""
+    from specviz.bench.peers import TransformersPeer
+    from specviz.models.load import folder_of
+
+    target = loaded.target
+    return [
+        TransformersPeer.load(folder_of(loaded.spec), target.device, target.dtype) for _ in names
+    ]
+
+
+def plan_of(args: argparse.Namespace) -> "Plan":
+    """Return the plan of the flags.
+
+    Raises:
+        ConfigError: A number is out of range or a class unknown.
+    """
+    for name, most in (
+        ("per_class", 100),
+        ("max_tokens", MAX_TOKENS),
+        ("repeats", 1000),
+        ("draft_length", MAX_DRAFT_LENGTH),
+    ):
+        given: int = getattr(args, name)
+        require(1 <= given <= most, name, given, f"1 to {most}")
+    chosen = prompts.of_class(_names(args.classes))
+    by_class = {name: [p for p in chosen if p.prompt_class == name] for name in prompts.CLASSES}
+
+    from specviz.bench.speed import Plan
+
+    return Plan(
+        prompts=tuple(p for found in by_class.values() for p in found[: args.per_class]),
+        schemes=_names(args.schemes),
+        draft_length=args.draft_length,
+        tokens=args.max_tokens,
+        repeats=args.repeats,
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,27 @@
+"""Traces that come with the program, each with its device, versions and date inside.
+
+They are made by `python -m specviz.bench.record`.
+"""
+
+from pathlib import Path
+
+from specviz.errors import TraceError
+
+FOLDER = Path(__file__).parent
+SUFFIX = ".json.gz"
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the recordings, in alphabetical order."""
+    return tuple(sorted(file.name.removesuffix(SUFFIX) for file in FOLDER.glob(f"*{SUFFIX}")))
+
+
+def path(name: str) -> Path:
+    """Return the file of one recording.
+
+    Raises:
+        TraceError: There is none of that name; the message lists the names.
+    """
+    if name not in names():
+        raise TraceError(f"there is no recording {name!r}; there are: {', '.join(names())}")
+    return FOLDER / f"{name}{SUFFIX}"
