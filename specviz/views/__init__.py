@@ -1,0 +1,1 @@
+"""Events in, strings and charts out: the same input always gives the same output."""
