@@ -1,0 +1,234 @@
+"""Any GGUF file of the Llama family as a folder of bf16 safetensors, converted once."""
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from gguf import GGUFReader, ReaderTensor, dequantize
+from numpy.typing import NDArray
+
+from specviz.errors import ModelCorrupt, ModelNotFound, UnsupportedModel
+from specviz.models.gguf_config import hf_config, rope_scaling
+from specviz.models.gguf_tokenizer import end_ids, write_tokenizer
+from specviz.models.store import Progress, cache_dir, make_folder, sha256, silent, write_atomically
+
+VERSION = 1  # raise it when the converter changes: cached conversions are then made again
+CHUNK_VALUES = 1 << 24  # values dequantised at a time (64 MiB in fp32)
+
+_LAYER_NAMES = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+_TOP_NAMES = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
+_REQUIRED = ("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate")
+
+
+def convert_gguf(path: Path, progress: Progress | None = None, *, sha: str | None = None) -> Path:
+    """Return the converted folder of a GGUF file; the first call makes it.
+
+    Args:
+        path: the file.
+        progress: told how far the work has come.
+        sha: hash of the content if it is known already.
+
+    Raises:
+        ModelNotFound: no such file.
+        ModelCorrupt: not GGUF, truncated, or contradicting itself.
+        UnsupportedModel: an architecture, quantisation or tokenizer not known here.
+        CacheError: the cache folder cannot be written.
+    """
+    progress = progress or silent
+    if not path.is_file():
+        raise ModelNotFound(f"{path} is not a file; give a GGUF file, a model folder or a hub id")
+    key = sha or _content_hash(path, progress)
+    final = cache_dir() / "models" / f"{path.stem}-{key[:12]}-v{VERSION}"
+    return make_folder(final, lambda folder: write_model(path, folder, progress), progress)
+
+
+def write_model(path: Path, folder: Path, progress: Progress = silent) -> None:
+    """Convert a GGUF file into the empty `folder`, a few rows at a time."""
+    file = read(path)
+    config = hf_config(file.metadata, {name: t.shape for name, t in file.tensors.items()}, path)
+    _check_names(file, config["num_hidden_layers"], path)
+    if scaling := rope_scaling(file.metadata, _rope_factors(file), path):
+        config["rope_scaling"] = scaling
+    write_tokenizer(file.metadata, folder)
+    ends = end_ids(file.metadata)
+    generation = {"bos_token_id": config.get("bos_token_id"), "eos_token_id": ends}
+    _write_json(folder / "config.json", config)
+    _write_json(folder / "generation_config.json", generation)
+    _write_safetensors(file, folder / "model.safetensors", path, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """One stored tensor; `heads` is set where rows are interleaved for the rotary embedding."""
+
+    name: str
+    shape: tuple[int, ...]
+    source: ReaderTensor
+    heads: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What is inside a GGUF file, tensors under their own names."""
+
+    metadata: dict[str, object]
+    tensors: dict[str, _Tensor]
+
+
+def read(path: Path) -> File:
+    """Open a GGUF file; tensor data stays on disk until it is used."""
+    with path.open("rb") as head:
+        magic = head.read(8)
+    if len(magic) < 8 or magic[:4] != b"GGUF":
+        raise ModelCorrupt(
+            f"{path} is not a GGUF file: it starts with {magic[:4]!r}, not b'GGUF'. "
+            "Download it again, or give a model folder or a hub id."
+        )
+    try:
+        reader = GGUFReader(path)
+        metadata = {name: field.contents() for name, field in reader.fields.items()}
+    except (ValueError, IndexError, KeyError, OverflowError, TypeError, struct.error) as error:
+        raise ModelCorrupt(
+            f"{path} is damaged or cut short ({path.stat().st_size} bytes; {error}). "
+            "Download it again."
+        ) from error
+    arch = str(metadata.get("general.architecture"))
+    heads = {"attn_q": f"{arch}.attention.head_count", "attn_k": f"{arch}.attention.head_count_kv"}
+    tensors = {}
+    for source in reader.tensors:
+        name = str(source.name)
+        part = name.split(".")[2] if name.startswith("blk.") and name.count(".") >= 3 else ""
+        # Only arch "llama" stores q and k rows in the order of interleaved rotary pairs.
+        count = metadata.get(heads.get(part, "")) if arch == "llama" else None
+        shape = tuple(int(size) for size in reversed(source.shape))
+        tensors[name] = _Tensor(name, shape, source, count if isinstance(count, int) else None)
+    return File(metadata, tensors)
+
+
+def hf_name(name: str) -> str | None:
+    """Name of a tensor in a Hugging Face checkpoint; None if it has no place there."""
+    if name in _TOP_NAMES:
+        return _TOP_NAMES[name]
+    parts = name.split(".")
+    if len(parts) == 4 and parts[0] == "blk" and parts[2] in _LAYER_NAMES:
+        return f"model.layers.{parts[1]}.{_LAYER_NAMES[parts[2]]}.{parts[3]}"
+    return None
+
+
+def _rope_factors(file: File) -> list[float] | None:
+    stored = file.tensors.get("rope_freqs.weight")
+    return None if stored is None else [float(value) for value in stored.source.data]
+
+
+def _check_names(file: File, layers: object, path: Path) -> None:
+    assert isinstance(layers, int)
+    unknown = [n for n in file.tensors if hf_name(n) is None and n != "rope_freqs.weight"]
+    if unknown:
+        raise UnsupportedModel(
+            f"{path} has tensors that no dense Llama-like model has ({', '.join(unknown[:3])}). "
+            "Mixtures of experts and other layouts are not read from GGUF: use safetensors."
+        )
+    needed = ["token_embd.weight", "output_norm.weight"]
+    parts = (*_REQUIRED, "ffn_up", "ffn_down")
+    needed += [f"blk.{layer}.{part}.weight" for layer in range(layers) for part in parts]
+    missing = [name for name in needed if name not in file.tensors]
+    if missing:
+        raise ModelCorrupt(
+            f"{path} lacks {len(missing)} tensors, {missing[0]} the first. Download it again; a "
+            "model split into several GGUF files has to be merged first."
+        )
+
+
+def _write_safetensors(file: File, out: Path, path: Path, progress: Progress) -> None:
+    """Write bf16 values one chunk at a time: the format is a JSON header, then the bytes."""
+    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    offset = 0
+    kept = {name: t for t in file.tensors.values() if (name := hf_name(t.name)) is not None}
+    for name, tensor in kept.items():
+        end = offset + 2 * int(np.prod(tensor.shape))
+        header[name] = {
+            "dtype": "BF16",
+            "shape": list(tensor.shape),
+            "data_offsets": [offset, end],
+        }
+        offset = end
+    blob = json.dumps(header, separators=(",", ":")).encode()
+    blob += b" " * (-len(blob) % 8)  # readers map the file: keep the data aligned
+    with out.open("wb") as stream:
+        stream.write(struct.pack("<Q", len(blob)) + blob)
+        done = 0
+        for tensor in kept.values():
+            for chunk in _values(tensor, path):
+                done += stream.write(_bf16_bytes(chunk, tensor, path))
+                progress("Converting the model, once", done / max(1, offset))
+
+
+def _values(tensor: _Tensor, path: Path) -> Iterator[NDArray[np.float32]]:
+    """Dequantised values in rows; all at once where rows have to change places."""
+    source = tensor.source
+    data = source.data
+    step = len(data)
+    if tensor.heads is None and len(tensor.shape) > 1:
+        step = max(1, CHUNK_VALUES // tensor.shape[-1])
+    for start in range(0, len(data), step):
+        try:
+            values = dequantize(data[start : start + step], source.tensor_type)
+        except NotImplementedError as error:
+            raise UnsupportedModel(
+                f"{path} stores {tensor.name} as {source.tensor_type.name}, which cannot be "
+                "dequantised here. Use another quantisation of this model, such as Q8_0 or Q4_K_M."
+            ) from error
+        yield values if tensor.heads is None else _rotary_halves(values, tensor.heads)
+
+
+def _rotary_halves(values: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
+    """Undo interleaving: rows of a head from (0, d/2, 1, d/2 + 1, ...) to (0, 1, 2, ...)."""
+    grouped = values.reshape(heads, -1, 2, *values.shape[1:])
+    return grouped.swapaxes(1, 2).reshape(values.shape)
+
+
+def _bf16_bytes(values: NDArray[np.float32], tensor: _Tensor, path: Path) -> bytes:
+    rounded = torch.from_numpy(np.require(values, requirements=["C", "W"])).to(torch.bfloat16)
+    if not bool(torch.isfinite(rounded).all()):
+        raise ModelCorrupt(f"{path} has NaN or Inf in {tensor.name}. Download it again.")
+    return rounded.view(torch.int16).numpy().tobytes()
+
+
+def _content_hash(path: Path, progress: Progress) -> str:
+    """Hash of the file, remembered by path, size and time: large files take seconds."""
+    stat = path.stat()
+    memo_path = cache_dir() / "models" / "hashes.json"
+    key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
+    try:
+        memo = json.loads(memo_path.read_text("utf-8"))
+    except (OSError, ValueError):
+        memo = {}
+    if not isinstance(memo, dict) or not isinstance(memo.get(key), str):
+        digest = sha256(path, progress, "Reading the model file")
+        memo = {**memo, key: digest} if isinstance(memo, dict) else {key: digest}
+        write_atomically(memo_path, json.dumps(memo, indent=1))
+    return str(memo[key])
+
+
+def _write_json(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False), "utf-8")
