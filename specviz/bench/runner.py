@@ -3,7 +3,7 @@
 import platform
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -13,14 +13,14 @@ import torch
 from specviz import __version__
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
-from specviz.errors import ConfigError, PromptError
+from specviz.errors import PromptError
 from specviz.events import Finish, LosslessReport, Round
 from specviz.lossless import replay_plain
 from specviz.models.device import device_name
 from specviz.models.load import Loaded, load
 from specviz.models.target import TargetConfig
 from specviz.session import DecodeSession
-from specviz.traces.schema import SCHEMA, Branch, Environment, ModelCard, Trace
+from specviz.traces.schema import Branch, Environment, ModelCard, Trace, shown_tokens
 
 LOSSLESS_LIMIT = 512  # output tokens; the replay of a longer run is asked for, not a surprise
 
@@ -72,17 +72,11 @@ def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | None:
     """Load the draft model a configuration names, on the target's device and in its dtype.
 
     Raises:
-        ConfigError: The scheme needs a draft model and none is named.
         ModelError: The draft model cannot be used.
     """
-    if config.scheme != "draft_model":
-        return None
     spec = config.options.draft_model
-    if spec is None:
-        raise ConfigError(
-            "the scheme draft_model needs a draft model and none was given; give a folder, a "
-            "GGUF file or a hub id (--draft-model on the command line)"
-        )
+    if config.scheme != "draft_model" or spec is None:
+        return None
     target = loaded.target
     dtype = str(target.dtype).removeprefix("torch.")
     return load(spec, device=str(target.device), dtype=dtype)
@@ -194,11 +188,8 @@ def to_trace(
     """Return all that is known of a session, at any point of it."""
     rounds = tuple(session.rounds)
     piece = loaded.tokenizer.piece
-    seen = set(_tokens(session.prompt, rounds))
-    if lossless is not None and lossless.plain_token is not None:
-        seen.add(lossless.plain_token)
+    seen = shown_tokens(session.prompt, rounds, lossless)
     return Trace(
-        schema=SCHEMA,
         run_id=run_id or uuid.uuid4().hex,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         title=request.title,
@@ -217,15 +208,3 @@ def to_trace(
         lossless=lossless,
         parent=parent,
     )
-
-
-def _tokens(prompt: Sequence[int], rounds: Sequence[Round]) -> Iterator[int]:
-    """Yield every token id a view of these rounds may have to write."""
-    yield from prompt
-    for event in rounds:
-        yield from event.draft.tokens
-        if event.last_token is not None:
-            yield event.last_token
-        for row in event.rows:
-            yield row.best
-            yield from (candidate.token for candidate in row.top)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from specviz.bench import prompts
 from specviz.cli import options, terminal
 from specviz.config import MAX_DRAFT_LENGTH, MAX_TOKENS, require
+from specviz.drafters import check_scheme
 
 if TYPE_CHECKING:
     from specviz.bench.peers import Peer
@@ -113,7 +114,7 @@ def plan_of(args: argparse.Namespace) -> "Plan":
 
     return Plan(
         prompts=tuple(p for found in by_class.values() for p in found[: args.per_class]),
-        schemes=_names(args.schemes),
+        schemes=tuple(check_scheme(name) for name in _names(args.schemes)),
         draft_length=args.draft_length,
         tokens=args.max_tokens,
         repeats=args.repeats,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from specviz.bench import prompts
 from specviz.config import DrafterOptions, SamplingParams, SessionConfig
+from specviz.drafters import check_scheme
 from specviz.errors import ConfigError, PromptError
 
 if TYPE_CHECKING:
@@ -86,15 +87,12 @@ def request(args: argparse.Namespace) -> "Request":
     Raises:
         ConfigError: A setting is out of range; PromptError: there is no usable prompt.
     """
+    prompt, params, chosen = prompt_text(args), sampling(args), config(args)
+    title = prompts.find(args.prompt_id).title if args.prompt_id else ""
+    # Bad settings are refused above, before torch takes its second to be imported.
     from specviz.bench.runner import Request
 
-    return Request(
-        prompt=prompt_text(args),
-        chat=not args.raw,
-        params=sampling(args),
-        config=config(args),
-        title=prompts.find(args.prompt_id).title if args.prompt_id else "",
-    )
+    return Request(prompt=prompt, chat=not args.raw, params=params, config=chosen, title=title)
 
 
 def prompt_text(args: argparse.Namespace) -> str:
@@ -118,6 +116,7 @@ def prompt_text(args: argparse.Namespace) -> str:
 
 def config(args: argparse.Namespace) -> SessionConfig:
     """Return the session configuration of the flags."""
+    check_scheme(args.scheme)
     return SessionConfig(
         scheme=args.scheme,
         draft_length=args.draft_length,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specviz.cli import options, terminal
+from specviz.config import require
 from specviz.errors import ConfigError, SpecvizError
 from specviz.events import Finish, LosslessReport, Round
 
@@ -41,6 +42,8 @@ def add_command(commands: "Commands") -> None:
 def command(args: argparse.Namespace) -> int:
     """Decode, print, save; an interrupted run prints and saves what was done."""
     check_destination(args.trace)
+    limit: int = args.lossless_limit
+    require(limit >= 0, "lossless_limit", limit, "0 or more")
     request = options.request(args)
     loaded, draft = load_models(args, request)
     run = Decoding(args, request, loaded, draft)
@@ -53,10 +56,9 @@ def command(args: argparse.Namespace) -> int:
 
 def load_models(args: argparse.Namespace, request: "Request") -> "tuple[Loaded, Loaded | None]":
     """Load target and draft model, with progress on standard error."""
-    from specviz.bench.runner import check_scheme, load_draft
+    from specviz.bench.runner import load_draft
     from specviz.models.load import load
 
-    check_scheme(request.config)
     progress = terminal.Progress()
     try:
         loaded = load(args.model, device=args.device, dtype=args.dtype, progress=progress)
@@ -112,7 +114,7 @@ class Decoding:
         if self.args.json:
             sys.stdout.write(json.dumps(summary.as_json(trace), allow_nan=False) + "\n")
         else:
-            text = terminal.visible(summary.output_text(trace), keep="\n\t")
+            text = terminal.visible(trace.text, keep="\n\t")
             sys.stdout.write(f"\n{text}\n\n{summary.paragraph(trace)}\n")
         if self.args.trace:
             from specviz.traces.store import save

@@ -14,18 +14,6 @@ def as_json(trace: Trace) -> dict[str, Value]:
     return {**_setting(trace), **_output(trace), **_counts(trace), **_speed(trace)}
 
 
-def output_ids(trace: Trace) -> list[int]:
-    """Return the committed tokens without the prompt."""
-    return [token for event in trace.rounds for token in event.committed]
-
-
-def output_text(trace: Trace) -> str:
-    """Return the visible output: bytes of the tokens, a stop string and what follows cut off."""
-    data = b"".join(trace.pieces.get(token, b"") for token in output_ids(trace))
-    end = trace.finish.text_bytes if trace.finish else None
-    return data[:end].decode("utf-8", errors="replace")
-
-
 def baseline_tpot(trace: Trace) -> float | None:
     """Return the seconds per token of plain decoding, measured on the same text."""
     return trace.lossless.plain_tpot if trace.lossless else None
@@ -53,13 +41,13 @@ def _setting(trace: Trace) -> dict[str, Value]:
 
 
 def _output(trace: Trace) -> dict[str, Value]:
-    ids: list[Value] = [*output_ids(trace)]
+    ids: list[Value] = [*trace.output]
     finish = trace.finish
     return {
         "prompt_tokens": len(trace.prompt),
         "output_tokens": len(ids),
         "output_ids": ids,
-        "text": output_text(trace),
+        "text": trace.text,
         "finish_reason": finish.reason if finish else None,
         "finish_detail": finish.detail if finish else None,
     }
