@@ -123,7 +123,7 @@ def summarise(rounds: Sequence[Round]) -> Summary:
     fates = [fate for r in rounds for fate in r.fates]
     return Summary(
         rounds=len(rounds),
-        asked=sum(r.budget > 0 for r in rounds),
+        asked=sum(asked_for_draft(r) for r in rounds),
         proposing=sum(len(r.draft) > 0 for r in rounds),
         cut=sum(r.last_token is None for r in rounds),
         drafted=len(fates),
@@ -138,9 +138,14 @@ def summarise(rounds: Sequence[Round]) -> Summary:
     )
 
 
+def asked_for_draft(r: Round) -> bool:
+    """Whether a drafter had its turn: not in plain decoding, nor where a token was forced."""
+    return r.budget > 0 and r.scheme != "none" and r.last_kind != "forced"
+
+
 def total(rounds: Sequence[Round]) -> Timing:
     """Add up the time of all rounds, phase by phase."""
-    return Timing(*(sum(getattr(r.timing, f.name) for r in rounds) for f in fields(Timing)))
+    return Timing(*(sum((getattr(r.timing, f.name) for r in rounds), 0.0) for f in fields(Timing)))
 
 
 @dataclass(frozen=True, slots=True)

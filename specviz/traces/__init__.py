@@ -1,0 +1,1 @@
+"""Recorded runs: schema, files, stepping. Opens without torch."""
