@@ -10,14 +10,21 @@ Line = tuple[str, str]  # label and value; a line without label is a sentence
 Card = list[Line]
 
 
-def cards(event: Round, pieces: Mapping[int, bytes]) -> dict[str, Card]:
-    """Return the cards of one round by node, and by "last" for the target's own token."""
-    depths = event.draft.depths
+def cards(event: Round, pieces: Mapping[int, bytes], decided: int | None = None) -> dict[str, Card]:
+    """Return the cards of one round by node, and by "last" for the target's own token.
+
+    `decided` checks have happened so far, None: all, and the round is complete.
+    """
+    known = {check.node for check in event.checks[:decided]}
     found = {
-        str(node): _node_card(event, pieces, node, event.start + depths[node] - 1)
-        for node in range(len(event.draft))
+        str(node): [
+            *_token_lines(event.draft.tokens[node], pieces, event.start + depth - 1),
+            *(_verdict_lines(event, node) if decided is None or node in known else []),
+            *_origin_lines(event, node),
+        ]
+        for node, depth in enumerate(event.draft.depths)
     }
-    if event.last_token is not None:
+    if event.last_token is not None and decided is None:
         found["last"] = _last_card(event, pieces)
     return found
 
@@ -38,8 +45,9 @@ def _token_lines(token: int, pieces: Mapping[int, bytes], position: int) -> Card
     ]
 
 
-def _node_card(event: Round, pieces: Mapping[int, bytes], node: int, position: int) -> Card:
-    lines = _token_lines(event.draft.tokens[node], pieces, position)
+def _verdict_lines(event: Round, node: int) -> Card:
+    """What target and draft said of a node, and how that was decided."""
+    lines = Card()
     check = next((c for c in event.checks if c.node == node), None)
     score = event.nodes[node] if node < len(event.nodes) else None
     if check is not None:
@@ -50,8 +58,7 @@ def _node_card(event: Round, pieces: Mapping[int, bytes], node: int, position: i
         lines.append((_("target's logprob"), f"{score.logprob:.2f}"))
         if score.rank is not None:
             lines.append((_("rank in target"), rank(score.rank)))
-    lines += _entropy_lines(event, event.draft.parents[node] + 1)
-    return lines + _origin_lines(event, node)
+    return lines + _entropy_lines(event, event.draft.parents[node] + 1)
 
 
 def _check_lines(check: Check) -> Card:

@@ -67,7 +67,7 @@ STYLES: dict[Kind, Style] = {
     "recovered": Style(
         "c",
         _ORANGE,
-        Shade("#fff0c2", "#46370a"),
+        Shade("#fff0c2", "#453c00"),
         Shade("#946200", "#f2b632"),
         "underline double",
         "",
@@ -79,10 +79,10 @@ STYLES: dict[Kind, Style] = {
     "rejected": Style(
         "r",
         _VERMILLION,
-        Shade("#fbd9c2", "#54290f"),
+        Shade("#fbd9c2", "#5c2512"),
         Shade("#b84f00", "#ff9350"),
         "line-through solid",
-        "×",
+        "\u00d7",
         "x",
     ),
     "unchecked": Style("u", _GREY, _GREY_TINT, _GREY_EDGE, "underline dotted", "", "."),
@@ -170,10 +170,11 @@ def _rules(style: Style) -> str:
     line = f"text-decoration:{style.line} var(--sv-edge-{code});" if style.line else ""
     rules = f".sv-{code}{{background:var(--sv-tint-{code});color:var(--sv-ink);{line}}}"
     if style.mark:
+        # a token that ends its line has its mark in front, or the mark would be on the next line
         rules += (
-            f'.sv-{code}::after{{content:"{style.mark}";color:var(--sv-edge-{code});'
-            "display:inline-block;padding:0 .1em;font-size:.75em;font-weight:700;"
-            "line-height:1;vertical-align:super}"
+            f".sv-{code}:not(.sv-ends)::after,.sv-{code}.sv-ends::before"
+            f'{{content:"{style.mark}";color:var(--sv-edge-{code});position:relative;top:-.4em;'
+            "padding:0 .1em;font-size:.72em;font-weight:700;line-height:1}"
         )
     return rules
 

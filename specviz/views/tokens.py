@@ -11,7 +11,7 @@ A payload has one entry per round shown:
 Details of hover cards come for the rounds around the cursor only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from specviz.events import ROOT, Finish, Round
@@ -23,7 +23,7 @@ from specviz.views.spelling import Text, piece_of, spell
 from specviz.words import _, ngettext
 
 PROMPT_SHOWN = 2000  # tokens; the end of a longer prompt is shown
-CARD_WINDOW = 3  # rounds with hover cards on either side of the cursor
+CARD_WINDOW = 6  # rounds with hover cards on either side of the cursor
 
 Json = dict[str, object]
 
@@ -61,6 +61,9 @@ def pane(
     story = _Story(trace, rounds, reveal)
     complete = shown == len(trace.rounds) and (reveal is None or reveal.last)
     current = rounds[-1] if rounds else None
+    seen: set[theme.Kind] = {event.last_kind for event in rounds}
+    if reveal is not None and not reveal.last:
+        seen.add("pending")
     return {
         "id": trace.run_id,
         "prompt": _prompt(trace, story),
@@ -77,7 +80,7 @@ def pane(
             "whitespace": options.whitespace,
             "mono": options.mono,
         },
-        **_words(),
+        **_words(seen),
     }
 
 
@@ -211,13 +214,16 @@ def _details(
     reveal: Reveal | None,
     selected: tuple[int, int | str] | None,
 ) -> dict[str, dict[str, Card]]:
-    """Cards of the complete rounds around the cursor and of the selected one."""
-    done = rounds if reveal is None or reveal.last else rounds[:-1]
-    chosen = {event.index: event for event in done[-CARD_WINDOW - 1 :]}
-    if selected is not None and 0 <= selected[0] < len(done):
+    """Cards of the rounds before the cursor and around the selected token."""
+    chosen = {event.index: event for event in rounds[-CARD_WINDOW - 1 :]}
+    if selected is not None and 0 <= selected[0] < len(rounds):
         near = slice(max(0, selected[0] - CARD_WINDOW), selected[0] + CARD_WINDOW + 1)
-        chosen |= {event.index: event for event in done[near]}
-    return {str(index): cards(event, trace.pieces) for index, event in chosen.items()}
+        chosen |= {event.index: event for event in rounds[near]}
+    found = {str(index): cards(event, trace.pieces) for index, event in chosen.items()}
+    if reveal is not None and not reveal.last and rounds:
+        current = rounds[-1]
+        found[str(current.index)] = cards(current, trace.pieces, reveal.checked)
+    return found
 
 
 def _visible_end(story: _Story, finish: Finish | None) -> tuple[int, int, int] | None:
@@ -234,13 +240,13 @@ def _visible_end(story: _Story, finish: Finish | None) -> tuple[int, int, int] |
     return None
 
 
-def _words() -> Json:
+def _words(seen: Set[theme.Kind]) -> Json:
     """Everything the pane says in words: legend, toggles, labels."""
     kinds = {style.code: theme.label(kind) for kind, style in theme.STYLES.items()}
     legend = [
         (style.code, theme.label(kind), theme.meaning(kind))
         for kind, style in theme.STYLES.items()
-        if kind not in ("pending", "plain", "forced")
+        if kind not in ("pending", "plain", "forced") or kind in seen
     ]
     return {
         "legend": legend,

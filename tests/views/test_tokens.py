@@ -4,10 +4,10 @@ import json
 import time
 
 import pytest
-from tests.views.stories import HOSTILE, Story, long_story
 
 from specviz.events import Draft, Evidence, Finish, Round
 from specviz.views.tokens import PaneOptions, Reveal, pane
+from tests.views.stories import HOSTILE, Story, long_story
 
 
 def rows(story, **arguments):
@@ -45,7 +45,7 @@ def test_b9_repeated_paragraphs_light_up_from_the_second_copy_on():
     assert kinds[:8] == "n" * 8
     assert kinds[8:].count("a") / len(kinds[8:]) > 0.7
     text = "".join(t for row in rows(story) for t in row["c"])
-    assert text == "ABCDEFGH" "ABCDEFGHA" "BCDEFGHA\n"
+    assert text == "ABCDEFGHABCDEFGHABCDEFGHA\n"
 
 
 def test_g1_g4_drafts_behind_the_end_are_marked_and_not_committed():
@@ -186,7 +186,7 @@ def test_a_thousand_rounds_make_a_payload_under_half_a_megabyte():
     trace = long_story().trace()
     payload = json.dumps(pane(trace, 1000), separators=(",", ":"))
     assert len(payload) < 500_000
-    assert len(pane(trace, 1000)["details"]) <= 4
+    assert len(pane(trace, 1000)["details"]) <= 8
 
 
 def test_stepping_changes_only_the_tail_of_the_payload():

@@ -222,6 +222,7 @@ function write(cell, text, whitespace) {
     return cell.append(text[0]);
   }
   if (text === "") return cell.classList.add("sv-empty");
+  if (text.endsWith("\n")) cell.classList.add("sv-ends");
   for (const part of text.split(whitespace ? /([ \t\n])/ : /(\n)/)) {
     if (part === "") continue;
     const sign = { " ": "sv-space", "\t": "sv-tab", "\n": "sv-line" }[part];
@@ -379,6 +380,7 @@ function showCard(pane, span) {
   );
   pane.card.replaceChildren(head, list);
   pane.card.hidden = false;
+  span.setAttribute("aria-label", `${span.textContent} (${words.kinds[cell.code]})`);
   span.setAttribute("aria-describedby", pane.card.id);
   place(pane, span);
 }
