@@ -1,5 +1,6 @@
 """Stepping through rounds: a cursor over what happened, so going back costs nothing."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,40 +15,12 @@ StepKind = Literal["draft", "score", "check", "last"]
 NodeState = Fate | Literal["hidden", "pending"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Cursor:
-    """`micro` steps of round `round` have happened, and all rounds before it.
-
-    In canonical form a position has one cursor: Cursor(0, 0) is the start, any other has
-    micro from 1 to the number of micro-steps of its round.
-    """
-
-    round: int = 0
-    micro: int = 0
-
-
-START = Cursor()
-
-
 @dataclass(frozen=True, slots=True)
 class MicroStep:
     """One thing that happens in a round; `node` for a drafted token and its check."""
 
     kind: StepKind
     node: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What is to be seen at a cursor."""
-
-    cursor: Cursor
-    step: MicroStep | None  # the one just taken; None at the start
-    nodes: tuple[NodeState, ...]  # of the cursor's round
-    scored: bool  # whether the target has read the draft
-    last_shown: bool  # whether the round's own token is there
-    done: bool  # whether the round is over and its tokens are committed
-    committed: int  # output tokens committed so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,102 +45,110 @@ class Difference:
 
 
 def micro_steps(r: Round) -> tuple[MicroStep, ...]:
-    """Each drafted token, the one scoring pass, each decision, the target's own token."""
+    """Each drafted token, the scoring pass, each decision, and the step that ends the round.
+
+    That last step adds the target's own token, where the round was not cut before it.
+    """
     drafts = (MicroStep("draft", node) for node in range(len(r.draft)))
     checks = (MicroStep("check", each.node) for each in r.checks)
-    last = () if r.last_token is None else (MicroStep("last"),)
-    return (*drafts, MicroStep("score"), *checks, *last)
+    return (*drafts, MicroStep("score"), *checks, MicroStep("last"))
 
 
 def durations(r: Round) -> tuple[float, ...]:
     """Measured seconds of each micro-step, shared out evenly within a phase; they sum to total.
 
-    Commit and remainder belong to the final step, drafting in vain to the scoring.
+    Drafting in vain belongs to the scoring, commit and remainder to the last step.
     """
-    steps, timing = micro_steps(r), r.timing
-    drafts, verifies = len(r.draft), len(steps) - len(r.draft) - 1
-    took = [
-        timing.draft / drafts
-        if step.kind == "draft"
-        else timing.score + (0 if drafts else timing.draft) + (0 if verifies else timing.verify)
-        if step.kind == "score"
-        else timing.verify / verifies
-        for step in steps
-    ]
-    took[-1] += timing.commit + timing.other
-    return tuple(took)
+    timing, drafts, decisions = r.timing, len(r.draft), len(r.checks) + 1
+    score = timing.score if drafts else timing.score + timing.draft
+    each = timing.verify / decisions
+    return (
+        *(timing.draft / drafts for _ in range(drafts)),
+        score,
+        *(each for _ in r.checks),
+        each + timing.commit + timing.other,
+    )
 
 
-def clamp(rounds: Sequence[Round], cursor: Cursor) -> Cursor:
-    """Return the canonical cursor nearest to any pair of numbers, such as one from a link."""
-    if not rounds or cursor.round < 0:
-        return START
-    if cursor.round >= len(rounds):
-        return end(rounds)
-    steps = len(micro_steps(rounds[cursor.round]))
-    if cursor.micro > 0:
-        return Cursor(cursor.round, min(cursor.micro, steps))
-    return after(rounds, cursor.round - 1)
+@dataclass(frozen=True, slots=True, order=True)
+class Cursor:
+    """Where a reader stands: `rounds` whole rounds are over and `micro` steps of the next one."""
+
+    rounds: int = 0
+    micro: int = 0
+
+    @classmethod
+    def end(cls, rounds: Sequence[Round]) -> "Cursor":
+        return cls(len(rounds))
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor | None":
+        """Read what `str` wrote, "7" or "7.2"; None if it is something else."""
+        found = re.fullmatch(r"([0-9]{1,8})(?:\.([0-9]{1,8}))?", text)
+        return cls(int(found[1]), int(found[2] or 0)) if found else None
+
+    def __str__(self) -> str:
+        return f"{self.rounds}.{self.micro}" if self.micro else str(self.rounds)
+
+    @property
+    def shown(self) -> int:
+        """Index of the round to explain: the one under way, else the last whole one; -1: none."""
+        return self.rounds if self.micro else self.rounds - 1
+
+    def clamp(self, rounds: Sequence[Round]) -> "Cursor":
+        """Return the nearest place that exists."""
+        if not 0 <= self.rounds < len(rounds):
+            return Cursor(max(0, min(self.rounds, len(rounds))))
+        most = len(micro_steps(rounds[self.rounds])) - 1
+        return Cursor(self.rounds, max(0, min(self.micro, most)))
+
+    def forward(self, rounds: Sequence[Round]) -> "Cursor":
+        """Complete the round under way, or the next one."""
+        return Cursor(min(self.rounds + 1, len(rounds)))
+
+    def back(self) -> "Cursor":
+        """Return to the start of the round under way, or of the one before."""
+        return Cursor(self.rounds if self.micro else max(0, self.rounds - 1))
+
+    def micro_forward(self, rounds: Sequence[Round]) -> "Cursor":
+        """Take one step; the last step of a round completes it."""
+        if self.rounds >= len(rounds):
+            return Cursor.end(rounds)
+        if self.micro + 1 >= len(micro_steps(rounds[self.rounds])):
+            return Cursor(self.rounds + 1)
+        return Cursor(self.rounds, self.micro + 1)
+
+    def micro_back(self, rounds: Sequence[Round]) -> "Cursor":
+        """Take one step back."""
+        if self.micro:
+            return Cursor(self.rounds, self.micro - 1)
+        if not self.rounds:
+            return self
+        return Cursor(self.rounds - 1, len(micro_steps(rounds[self.rounds - 1])) - 1)
 
 
-def after(rounds: Sequence[Round], index: int) -> Cursor:
-    """Return the cursor at which round `index` is just over; the start for -1."""
-    return START if index < 0 else Cursor(index, len(micro_steps(rounds[index])))
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is to be seen at a cursor."""
 
-
-def end(rounds: Sequence[Round]) -> Cursor:
-    """Return the cursor after everything."""
-    return after(rounds, len(rounds) - 1)
-
-
-def forward(rounds: Sequence[Round], cursor: Cursor) -> Cursor:
-    """Take one micro-step; the end stays the end."""
-    at = clamp(rounds, cursor)
-    if not rounds:
-        return at
-    if at.micro < len(micro_steps(rounds[at.round])):
-        return Cursor(at.round, at.micro + 1)
-    return Cursor(at.round + 1, 1) if at.round + 1 < len(rounds) else at
-
-
-def back(rounds: Sequence[Round], cursor: Cursor) -> Cursor:
-    """Take one micro-step back; the start stays the start."""
-    at = clamp(rounds, cursor)
-    return clamp(rounds, Cursor(at.round, at.micro - 1)) if at.micro else at
-
-
-def forward_round(rounds: Sequence[Round], cursor: Cursor) -> Cursor:
-    """Finish the round that has begun, or else run the next one."""
-    at = clamp(rounds, cursor)
-    over = after(rounds, at.round) if rounds else at
-    return over if at != over or at.round + 1 == len(rounds) else after(rounds, at.round + 1)
-
-
-def back_round(rounds: Sequence[Round], cursor: Cursor) -> Cursor:
-    """Go to where the cursor's round began."""
-    at = clamp(rounds, cursor)
-    return clamp(rounds, Cursor(at.round, 0))
+    cursor: Cursor
+    step: MicroStep | None  # the one just taken; None at the start
+    nodes: tuple[NodeState, ...]  # of round `cursor.shown`
+    scored: bool  # whether the target has read that draft
+    committed: int  # output tokens committed so far
 
 
 def state_at(rounds: Sequence[Round], cursor: Cursor) -> State:
     """Say what is visible, pending and decided at a cursor."""
-    at = clamp(rounds, cursor)
-    if at == START:
-        hidden: tuple[NodeState, ...] = ("hidden",) * len(rounds[0].draft) if rounds else ()
-        return State(at, None, hidden, False, False, False, 0)
-    r = rounds[at.round]
-    taken = micro_steps(r)[: at.micro]
-    done = at.micro == len(micro_steps(r))
+    at = cursor.clamp(rounds)
+    if at.shown < 0:
+        return State(at, None, (), False, 0)
+    r = rounds[at.shown]
     before = r.start - rounds[0].start
-    return State(
-        cursor=at,
-        step=taken[-1],
-        nodes=r.fates if done else _nodes_so_far(r, taken),
-        scored=MicroStep("score") in taken,
-        last_shown=MicroStep("last") in taken,
-        done=done,
-        committed=before + (r.acceptance_length if done else 0),
-    )
+    if not at.micro:
+        return State(at, MicroStep("last"), r.fates, True, before + r.acceptance_length)
+    taken = micro_steps(r)[: at.micro]
+    return State(at, taken[-1], _nodes_so_far(r, taken), MicroStep("score") in taken, before)
 
 
 def _nodes_so_far(r: Round, taken: Sequence[MicroStep]) -> tuple[NodeState, ...]:
