@@ -1,0 +1,296 @@
+"""The sidebar: what to decode and how. It makes an order, or says why there is none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import streamlit as st
+
+from specviz.bench.prompts import BUILT_IN, BuiltInPrompt
+from specviz.config import (
+    Detail,
+    DrafterOptions,
+    SamplingParams,
+    SessionConfig,
+    TieRule,
+    Verifier,
+)
+from specviz.drafters import describe
+from specviz.errors import ConfigError, PromptError
+from specviz.ui import wording
+from specviz.ui.fields import FIELDS, OWN
+from specviz.ui.run import Order
+from specviz.ui.state import setting
+from specviz.ui.weights import DEFAULT
+from specviz.words import _
+
+PROMPTS = {prompt.id: prompt for prompt in BUILT_IN}
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The order the settings make, or what is wrong with them."""
+
+    order: Order | None
+    problem: str = ""
+
+
+def sidebar() -> Ordered:
+    """Draw every setting and return the order they make."""
+    with st.sidebar:
+        _prompt()
+        _drafter()
+        _sampling()
+        with st.expander(_("More settings"), icon=":material/tune:"):
+            _more()
+        with st.expander(_("Model"), icon=":material/memory:"):
+            _target()
+    try:
+        return Ordered(make_order())
+    except ConfigError as error:
+        return Ordered(None, str(error))
+
+
+def make_order() -> Order:
+    """Read the settings.
+
+    Raises:
+        ConfigError: They do not go together; says which and what to do.
+    """
+    prompt = PROMPTS.get(str(setting("prompt")))
+    text = prompt.text if prompt else str(setting("text"))
+    if not text.strip():
+        raise PromptError(_("The prompt is empty. Type some text, or choose a built-in prompt."))
+    return Order(
+        prompt=text,
+        chat=bool(setting("chat")),
+        params=_params(),
+        config=_config(),
+        title=_(prompt.title) if prompt else _excerpt(text),
+        spec=chosen_target(),
+        check_limit=int(setting("check_limit")) if setting("check") else 0,
+    )
+
+
+def chosen_target() -> str:
+    """Return the name of the target model, the embedded one unless another is given."""
+    return str(setting("target")).strip() or DEFAULT
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 40 else line[:39] + "…"
+
+
+def _params() -> SamplingParams:
+    return SamplingParams(
+        temperature=float(setting("T")),
+        top_k=int(setting("top_k")),
+        top_p=float(setting("top_p")),
+        min_p=float(setting("min_p")),
+        repetition_penalty=float(setting("repetition")),
+        frequency_penalty=float(setting("frequency")),
+        presence_penalty=float(setting("presence")),
+        max_tokens=int(setting("max")),
+        seed=int(setting("seed")),
+    )
+
+
+def _config() -> SessionConfig:
+    scheme, verifier = str(setting("scheme")), cast(Verifier, setting("verifier"))
+    draft = str(setting("draft")).strip()
+    if scheme == "draft_model" and not draft:
+        raise ConfigError(
+            _("The draft model scheme needs a draft model: name a folder, a GGUF file or a hub id.")
+        )
+    if verifier == "greedy" and setting("T"):
+        text = _(
+            "Greedy verification is for temperature 0, and the temperature is {t:g}. "
+            "Set it to 0, or leave the choice of verifier automatic."
+        )
+        raise ConfigError(text.format(t=setting("T")))
+    options = DrafterOptions(
+        ngram_min=int(setting("ngram_min")),
+        ngram_max=int(setting("ngram_max")),
+        ngram_tie=cast(TieRule, setting("ngram_tie")),
+        suffix_max_depth=int(setting("suffix_depth")),
+        suffix_min_prob=float(setting("suffix_prob")),
+        draft_model=draft or None,
+        draft_sampled=bool(setting("draft_sampled")),
+        draft_min_p=float(setting("draft_min_p")),
+    )
+    return SessionConfig(
+        scheme=scheme,
+        draft_length=0 if scheme == "none" else int(setting("D")),
+        verifier=verifier,
+        detail=cast(Detail, setting("detail")),
+        options=options,
+    )
+
+
+def _prompt() -> None:
+    st.selectbox(
+        _("Prompt"),
+        FIELDS["prompt"].choices,
+        format_func=_prompt_name,
+        key="prompt",
+        persist_state="session",
+    )
+    prompt = PROMPTS.get(str(setting("prompt")))
+    if prompt is None:
+        st.text_area(
+            _("Your prompt"),
+            key="text",
+            height=140,
+            placeholder=_("Type what the model shall answer or continue."),
+            persist_state="session",
+        )
+    else:
+        _preview(prompt)
+    st.toggle(
+        _("Chat template"),
+        key="chat",
+        help=_("Wraps the prompt as a user's message, as the model was trained. Off: raw text."),
+        persist_state="session",
+    )
+
+
+def _prompt_name(name: str) -> str:
+    prompt = PROMPTS.get(name)
+    if prompt is None:
+        return _("Your own text")
+    return f"{wording.prompt_class(prompt.prompt_class)} · {_(prompt.title)}"
+
+
+def _preview(prompt: BuiltInPrompt) -> None:
+    with st.container(height=96, border=True):
+        st.text(prompt.text)
+    st.button(
+        _("Edit this prompt"),
+        key="edit",
+        icon=":material/edit:",
+        type="tertiary",
+        on_click=_edit,
+        args=(prompt.text,),
+    )
+
+
+def _edit(text: str) -> None:
+    st.session_state["prompt"], st.session_state["text"] = OWN, text
+
+
+def _drafter() -> None:
+    st.selectbox(
+        _("Drafter"),
+        FIELDS["scheme"].choices,
+        format_func=lambda name: describe(name).title,
+        key="scheme",
+        persist_state="session",
+    )
+    scheme = describe(str(setting("scheme")))
+    st.caption(scheme.sentence)
+    if scheme.needs_model:
+        _text("draft", _("Draft model"), _("A folder, a GGUF file or a hub id"))
+    _number(
+        "D",
+        _("Draft length D"),
+        help=_("Most tokens drafted per round. The target then scores 1 + D rows in one pass."),
+        disabled=scheme.name == "none",
+    )
+
+
+def _sampling() -> None:
+    st.slider(
+        _("Temperature"),
+        0.0,
+        FIELDS["T"].high,
+        step=0.05,
+        key="T",
+        help=_("0 is greedy: the target always writes its favourite token."),
+        persist_state="session",
+    )
+    greedy = setting("T") == 0
+    _number(
+        "seed",
+        _("Seed"),
+        help=_("At temperature 0 nothing is drawn, so a seed would change nothing.")
+        if greedy
+        else _("The same seed repeats a run exactly, whatever D is."),
+        disabled=greedy,
+    )
+    _number("max", _("Most output tokens"), step=16)
+
+
+def _more() -> None:
+    _number("top_k", _("Top-k"), help=_("Keep the k likeliest tokens; 0 keeps all."))
+    _number("top_p", _("Top-p"), step=0.05)
+    _number("min_p", _("Min-p"), step=0.05)
+    _number("repetition", _("Repetition penalty"), step=0.05)
+    _number("frequency", _("Frequency penalty"), step=0.1)
+    _number("presence", _("Presence penalty"), step=0.1)
+    _choice("verifier", _("Verifier"), wording.verifier)
+    _choice("detail", _("Detail kept"), wording.detail)
+    _scheme_options(str(setting("scheme")))
+    st.toggle(
+        _("Check against plain decoding"),
+        key="check",
+        help=_("After a run, replays its output one token at a time and compares."),
+        persist_state="session",
+    )
+    _number("check_limit", _("Up to this many output tokens"), step=64)
+
+
+def _scheme_options(scheme: str) -> None:
+    if scheme == "ngram":
+        _number("ngram_min", _("Shortest match"))
+        _number("ngram_max", _("Longest match"))
+        _choice("ngram_tie", _("Which match wins"), _tie)
+    elif scheme == "suffix":
+        _number("suffix_depth", _("Longest ending"))
+        _number("suffix_prob", _("Least probability to go on"), step=0.05)
+    elif scheme == "draft_model":
+        st.toggle(_("Draw drafts at the temperature"), key="draft_sampled", persist_state="session")
+        _number("draft_min_p", _("Stop drafting below probability"), step=0.05)
+
+
+def _tie(name: str) -> str:
+    return {
+        "vllm": _("the earliest (vLLM)"),
+        "transformers": _("the earliest, cut at end tokens (transformers)"),
+        "llama.cpp": _("the latest (llama.cpp)"),
+    }[name]
+
+
+def _target() -> None:
+    _text("target", _("Target model"), _("Empty: the embedded SmolLM2-135M-Instruct"))
+    st.caption(_("A folder with safetensors, a GGUF file or a hub id. No pickle, no remote code."))
+
+
+def _number(
+    key: str,
+    label: str,
+    *,
+    step: float = 1,
+    help: str | None = None,
+    disabled: bool = False,
+) -> None:
+    field = FIELDS[key]
+    number = float if isinstance(field.default, float) else int
+    st.number_input(
+        label,
+        min_value=number(field.low),
+        max_value=number(field.high),
+        step=number(step),
+        key=key,
+        help=help,
+        disabled=disabled,
+        persist_state="session",
+    )
+
+
+def _choice(key: str, label: str, name: Callable[[str], str]) -> None:
+    st.selectbox(label, FIELDS[key].choices, format_func=name, key=key, persist_state="session")
+
+
+def _text(key: str, label: str, placeholder: str) -> None:
+    st.text_input(label, key=key, placeholder=placeholder, persist_state="session")

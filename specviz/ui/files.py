@@ -1,0 +1,47 @@
+"""Links and files: share what is on screen, save it, open somebody else's."""
+
+import streamlit as st
+
+from specviz.errors import TraceError
+from specviz.traces import store
+from specviz.ui import links
+from specviz.ui.run import Run
+from specviz.ui.state import State
+from specviz.words import _
+
+
+def show(state: State) -> None:
+    """Draw the menu; a file is only written when somebody asks for it."""
+    with st.popover(_("Share and files"), icon=":material/share:"):
+        st.caption(_("A link to these settings and this place"))
+        st.code(links.share_url(st.context.url or "", state.link), language=None, wrap_lines=True)
+        trace = state.run.trace()
+        if trace is not None:
+            st.download_button(
+                _("Save this run as a trace file"),
+                data=lambda: store.to_json(trace),
+                file_name=f"specviz-{trace.run_id[:8]}.json",
+                mime="application/json",
+                key="save",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+        st.file_uploader(
+            _("Open a trace file"),
+            type=["json", "gz"],
+            key="open",
+            on_change=_open,
+            args=(state,),
+        )
+
+
+def _open(state: State) -> None:
+    file = st.session_state["open"]
+    if file is None:
+        return
+    try:
+        trace = store.load(file.getvalue())
+    except TraceError as error:
+        state.notes.append(_("{name} was not opened. {why}").format(name=file.name, why=error))
+        return
+    state.show(Run.of_trace(trace, "opened"))

@@ -1,0 +1,137 @@
+"""The top of the page: which run is on screen, where it was made, and Run and Stop."""
+
+from datetime import datetime
+from typing import Literal
+
+import streamlit as st
+
+from specviz.traces.schema import Trace
+from specviz.ui import files
+from specviz.ui.controls import Ordered
+from specviz.ui.messages import literal
+from specviz.ui.run import Run
+from specviz.ui.state import State
+from specviz.words import _, ngettext
+
+Color = Literal["blue", "gray", "red"]
+
+
+def show(state: State, ordered: Ordered) -> None:
+    """Draw the header; a click on Run or Stop redraws the whole page."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        _choose(state)
+        _run_buttons(state, ordered)
+        files.show(state)
+    with st.container(horizontal=True, gap="small"):
+        _badges(state.run)
+
+
+def _choose(state: State) -> None:
+    names = list(state.runs)
+    st.session_state["shown"] = state.shown
+    st.selectbox(
+        _("On screen"),
+        names,
+        format_func=lambda name: title(state.runs[name], names.index(name)),
+        key="shown",
+        width=420,
+        on_change=lambda: state.show(state.runs[st.session_state["shown"]]),
+    )
+
+
+def title(run: Run, number: int) -> str:
+    """Return the name of a run in the list."""
+    trace = run.trace()
+    config = run.order.config if run.order else trace.config if trace else None
+    settings = f" · {config.scheme}, D = {config.draft_length}" if config else ""
+    kind = {"recorded": _("Recording"), "opened": _("File"), "live": _("Live")}[run.origin]
+    branch = _(" (branch)") if run.parent else ""
+    return f"{number + 1}. {kind}{branch}: {run.title or _('untitled')}{settings}"
+
+
+def _run_buttons(state: State, ordered: Ordered) -> None:
+    order, off = ordered.order, st.session_state.get("keys") == "off"
+    live = st.button(
+        _("Run live"),
+        key="run",
+        type="primary",
+        icon=":material/play_circle:",
+        shortcut=None if off else "Ctrl+Enter",
+        disabled=order is None,
+        help=_("Decode with the settings at the left, to the end."),
+    )
+    one = st.button(
+        _("One round"),
+        key="run-one",
+        icon=":material/step_over:",
+        disabled=order is None,
+        help=_("Start with the settings at the left and pause after every round."),
+    )
+    if order is not None and (live or one):
+        state.start(order, 1 if one else None)
+        st.rerun()
+    if st.button(
+        _("Stop"),
+        key="stop",
+        icon=":material/stop_circle:",
+        shortcut=None if off else "Escape",
+        disabled=not state.run.active,
+    ):
+        state.engine.stop()
+        st.rerun()
+
+
+def _badges(run: Run) -> None:
+    trace = run.trace()
+    icon, color, text = _origin(run, trace)
+    st.badge(literal(text), icon=f":material/{icon}:", color=color)
+    if trace is not None:
+        st.badge(literal(trace.target.name), icon=":material/memory:", color="gray")
+        template = _("chat template") if trace.chat else _("raw text")
+        st.badge(literal(template), icon=":material/chat:", color="gray")
+        if trace.parent is not None:
+            text = ngettext(
+                "branched after {n} round", "branched after {n} rounds", trace.parent.round
+            )
+            st.badge(text.format(n=trace.parent.round), icon=":material/alt_route:", color="gray")
+    _progress(run)
+
+
+def _origin(run: Run, trace: Trace | None) -> tuple[str, Color, str]:
+    if run.status == "failed":
+        return "error", "red", _("Failed")
+    if trace is None:
+        return "hourglass_top", "gray", _("Waiting for the model") if run.active else _("No run")
+    where = f"{trace.environment.device_name}, {trace.environment.dtype}"
+    if run.origin == "recorded":
+        text = _("Recorded on {where}, {date}").format(where=where, date=date(trace.created))
+        return "inventory_2", "gray", text
+    if run.origin == "opened":
+        text = _("From a file, made on {where}, {date}").format(
+            where=where, date=date(trace.created)
+        )
+        return "folder_open", "gray", text
+    return "bolt", "blue", _("Live on {where}").format(where=where)
+
+
+def _progress(run: Run) -> None:
+    tokens = sum(event.acceptance_length for event in run.rounds)
+    rounds = ngettext("{n} round", "{n} rounds", len(run.rounds)).format(n=len(run.rounds))
+    words = ngettext("{n} token", "{n} tokens", tokens).format(n=tokens)
+    state = {
+        "queued": _("queued"),
+        "running": _("running"),
+        "checking": _("comparing with plain decoding"),
+        "paused": _("paused"),
+        "failed": _("stopped early"),
+        "done": "",
+    }[run.status]
+    st.badge(" · ".join(filter(None, (rounds, words, state))), color="gray")
+
+
+def date(created: str) -> str:
+    """Return the day of an ISO date, or what was written if it is none."""
+    try:
+        return datetime.fromisoformat(created).strftime("%d %b %Y")
+    except ValueError:
+        return created[:40]

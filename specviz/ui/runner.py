@@ -1,0 +1,258 @@
+"""The engine thread of one browser session: it computes, the page only looks.
+
+Commands are queued and done one after another. A new run cancels the one at work, which keeps its
+rounds; stopping takes effect before the next round starts.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from specviz.config import MAX_TOKENS, SessionConfig
+from specviz.errors import ModelError, SpecvizError, UnsupportedModel
+from specviz.traces.schema import Branch
+from specviz.ui.run import Failure, Order, Run
+from specviz.ui.weights import DEFAULT, Weights
+
+if TYPE_CHECKING:
+    from specviz.bench.runner import Request
+    from specviz.drafters.base import Drafter
+    from specviz.session import DecodeSession
+
+PLAIN = "none"  # the scheme without a drafter
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One command of the queue; `cancel` is looked at before every round."""
+
+    work: Callable[["Job"], None]
+    run: Run | None = None
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+class Engine:
+    """Owns the sessions of one browser tab. Public methods return at once."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+        self.failure: Failure | None = None  # of loading a model ahead of any run
+        self._jobs: list[Job] = []  # waiting and at work
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name="specviz-engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        with self._lock:
+            return bool(self._jobs)
+
+    def load(self, spec: str = DEFAULT) -> None:
+        """Load a model ahead of the first run."""
+        self._submit(Job(lambda _: self._preload(spec)))
+
+    def start(self, order: Order, rounds: int | None = None) -> Run:
+        """Begin a run of so many rounds, to its end if None; whatever was running is cancelled."""
+        return self._begin(Run(origin="live", title=order.title, order=order), rounds)
+
+    def branch(self, parent: Run, at: int, order: Order, forced: int | None = None) -> Run:
+        """Begin a run that shares the first `at` rounds of another and goes on differently."""
+        trace = parent.trace()
+        if trace is None or not 0 <= at <= len(trace.rounds):
+            raise SpecvizError(f"cannot branch at round {at}: that run has no such round")
+        run = Run(origin="live", title=order.title, order=order, parent=Branch(parent.id, at))
+        run.trunk, run.forced, run.rounds = parent, forced, list(trace.rounds[:at])
+        return self._begin(run, None)
+
+    def advance(self, run: Run, rounds: int | None = None) -> None:
+        """Compute so many more rounds of a paused run, to its end if None."""
+        if run.status == "paused":
+            self._begin(run, rounds)
+
+    def check(self, run: Run) -> None:
+        """Replay a finished or paused run through plain decoding, whatever its length."""
+        if run.session is not None and not run.active:
+            run.status = "checking"
+            self._submit(Job(lambda _: self._check(run, MAX_TOKENS), run))
+
+    def stop(self) -> None:
+        """Cancel all that runs or waits; what was computed stays."""
+        with self._lock:
+            for job in self._jobs:
+                job.cancel.set()
+
+    def close(self) -> None:
+        """End the thread after the round at work."""
+        self.stop()
+        self._queue.put(None)
+
+    def _begin(self, run: Run, rounds: int | None) -> Run:
+        self.stop()
+        run.status = "queued"
+        self._submit(Job(lambda job: self._decode(job, run, rounds), run))
+        return run
+
+    def _submit(self, job: Job) -> None:
+        with self._lock:
+            self._jobs.append(job)
+        self._queue.put(job)
+
+    def _serve(self) -> None:
+        while (job := self._queue.get()) is not None:
+            failure: Failure | None = None
+            try:
+                job.work(job)
+            except SpecvizError as error:
+                failure = Failure(str(error))
+            except Exception as error:  # the thread must outlive any bug, and the page show it
+                failure = Failure(f"{type(error).__name__}: {error}", bug=True)
+            if failure is not None and job.run is not None:
+                job.run.failure, job.run.status = failure, "failed"
+            elif failure is not None:
+                self.failure = failure
+            with self._lock:
+                self._jobs.remove(job)
+
+    def _preload(self, spec: str) -> None:
+        self.weights.get(spec)
+        self.failure = None
+
+    def _decode(self, job: Job, run: Run, rounds: int | None) -> None:
+        if job.cancel.is_set():
+            run.status = "paused"
+            return
+        run.status = "running"
+        if run.session is None:
+            self._open(run)
+        session = _session(run)
+        goal = None if rounds is None else len(session.rounds) + rounds
+        while session.finish is None and not job.cancel.is_set():
+            if goal is not None and len(session.rounds) >= goal:
+                break
+            with self.weights.turn:
+                event = session.step(run.forced)
+            run.forced = None
+            run.publish(event)
+        run.finish = session.finish
+        if session.finish is not None:
+            self._check(run, run.order.check_limit if run.order else 0)
+        run.status = "paused" if session.finish is None else "done"
+
+    def _check(self, run: Run, limit: int) -> None:
+        from specviz.bench.runner import check_lossless
+
+        run.status = "checking"
+        with self.weights.turn:
+            run.lossless = check_lossless(_session(run), limit)
+        if run.lossless.plain_token is not None:
+            run.learn(run.lossless.plain_token)
+        run.status = "done" if run.finish else "paused"
+
+    def _open(self, run: Run) -> None:
+        request = self._equip(run)
+        assert run.loaded is not None
+        with self.weights.turn:
+            if run.trunk is None:
+                run.session = _fresh(run, request)
+            else:
+                run.session = _grafted(run, request)
+        run.trunk = None
+        self._introduce(run, request)
+
+    def _equip(self, run: Run) -> "Request":
+        """Load target and draft model; without a usable draft the run is plain, and says why."""
+        from specviz.bench.runner import Request
+
+        assert run.order is not None
+        order, run.loaded = run.order, self.weights.get(run.order.spec)
+        config = order.config
+        try:
+            if config.scheme == "draft_model" and config.options.draft_model:
+                run.draft = self.weights.get(config.options.draft_model)
+            _drafter(run, config)  # refuses a draft model of another vocabulary
+        except ModelError as error:
+            run.notice, run.draft = str(error), None
+            config = replace(config, scheme=PLAIN, draft_length=0)
+        return Request(
+            prompt=order.prompt,
+            chat=order.chat,
+            params=order.params,
+            config=config,
+            title=order.title,
+        )
+
+    def _introduce(self, run: Run, request: "Request") -> None:
+        """Publish everything about the run but its rounds."""
+        from specviz.bench.runner import to_trace
+
+        assert run.loaded is not None
+        trace = to_trace(
+            _session(run), run.loaded, request, draft=run.draft, run_id=run.id, parent=run.parent
+        )
+        run.pieces.update(trace.pieces)
+        run.head = replace(trace, rounds=())
+
+
+def _session(run: Run) -> "DecodeSession":
+    if run.session is None:
+        raise SpecvizError("this run has no session to go on with; start it again")
+    return run.session
+
+
+def _fresh(run: Run, request: "Request") -> "DecodeSession":
+    from specviz.bench.runner import open_session
+
+    assert run.loaded is not None
+    return open_session(run.loaded, request, run.draft)
+
+
+def _grafted(run: Run, request: "Request") -> "DecodeSession":
+    """Continue the first rounds of `run.trunk` under the settings of `run`."""
+    assert run.trunk is not None
+    session = run.trunk.session or _resumed(run.trunk, run, request)
+    return session.fork(
+        len(run.rounds),
+        drafter=_drafter(run, request.config),
+        params=request.params,
+        config=request.config,
+    )
+
+
+def _resumed(trunk: Run, run: Run, request: "Request") -> "DecodeSession":
+    """Rebuild the session of a trace by reading its text into a fresh cache.
+
+    Raises:
+        UnsupportedModel: The trace was made by another target.
+    """
+    from specviz.session import DecodeSession
+
+    trace = trunk.trace()
+    assert trace is not None
+    assert run.loaded is not None
+    target, piece = run.loaded.target, run.loaded.tokenizer.piece
+    if trace.target.sha != target.config.sha:
+        raise UnsupportedModel(
+            f"this run was made by {trace.target.name}, and {target.config.name} is loaded; "
+            "choose that model as the target to branch from the run"
+        )
+    session = DecodeSession(
+        target.fork(0),
+        _drafter(run, request.config),
+        trace.prompt,
+        trace.params,
+        trace.config,
+        piece=piece,
+    )
+    session.rounds.extend(trace.rounds[: len(run.rounds)])
+    session.target.prefill(session.tokens[len(trace.prompt) - 1 : -1])
+    return session
+
+
+def _drafter(run: Run, config: SessionConfig) -> "Drafter":
+    from specviz.drafters import make_drafter
+
+    assert run.loaded is not None
+    return make_drafter(config, run.loaded.target, run.loaded.tokenizer, run.draft)

@@ -1,0 +1,53 @@
+"""The main area: one fragment, redrawn on every step and, while something moves, by itself."""
+
+import time
+
+import streamlit as st
+
+from specviz.ui import address, header, messages, panels, token_pane, transport
+from specviz.ui.controls import Ordered
+from specviz.ui.cursor import Cursor
+from specviz.ui.state import State
+from specviz.words import _
+
+POLL = 0.6  # seconds between looks at a running engine: each look costs the engine time
+
+
+def show(state: State, ordered: Ordered) -> None:
+    """Draw everything that depends on the run or the cursor."""
+    interval = pace(state)
+    st.fragment(_stage, run_every=interval)(state, ordered, interval)
+
+
+def pace(state: State) -> float | None:
+    """Seconds until the next redraw by itself, None while nothing moves."""
+    if state.playback is not None:
+        return state.playback.speed.interval
+    return POLL if state.run.active else None
+
+
+def _stage(state: State, ordered: Ordered, interval: float | None) -> None:
+    state.keep_up()
+    _play(state)
+    header.show(state, ordered)
+    messages.show(state, ordered.problem)
+    trace = state.run.trace()
+    if trace is None:
+        st.info(_("The rounds appear here as soon as the model has read the prompt."))
+    else:
+        transport.show(state)
+        panels.narrate(state, trace)
+        token_pane.show(state, trace)
+        panels.show(state, trace)
+    address.show(state.link)
+    if pace(state) != interval:
+        st.rerun()
+
+
+def _play(state: State) -> None:
+    if state.playback is None:
+        return
+    rounds = state.run.rounds
+    state.cursor = state.playback.at(time.monotonic(), state.cursor, rounds).clamp(rounds)
+    if state.cursor == Cursor.end(rounds):
+        state.playback = None

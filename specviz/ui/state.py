@@ -1,0 +1,154 @@
+"""What one browser tab has on screen: its runs, the cursor, and the engine that works for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import cast
+
+import streamlit as st
+
+from specviz.errors import SpecvizError
+from specviz.traces.schema import Trace
+from specviz.traces.store import load
+from specviz.ui import links
+from specviz.ui.cursor import Cursor
+from specviz.ui.fields import FIELDS, Value
+from specviz.ui.playback import Playback
+from specviz.ui.run import Order, Run
+from specviz.ui.runner import Engine
+from specviz.ui.weights import Weights
+
+KEY = "specviz"
+START = Cursor()
+MOST_RUNS = 8  # live and opened runs kept; each holds a KV cache
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """Everything that is not a setting. Settings live in the widgets, under the keys of FIELDS."""
+
+    engine: Engine
+    recordings: Mapping[str, Run]  # by name in links
+    runs: dict[str, Run] = field(default_factory=dict)  # by id, oldest first
+    shown: str = ""
+    cursor: Cursor = START
+    follow: bool = False  # the cursor stays at the end of a growing run
+    awaited: Cursor | None = None  # the place of a link whose run is still being repeated
+    chosen: tuple[int, int | str] | None = None  # token picked: round, and node or "last"
+    playback: Playback | None = None
+    notes: list[str] = field(default_factory=list)
+    repeat: bool = False  # the link asks for a live run that has to be computed again
+    greeted: bool = False  # whether the embedded model was asked for
+
+    @property
+    def run(self) -> Run:
+        return self.runs[self.shown]
+
+    def show(self, run: Run, cursor: Cursor | None = None) -> None:
+        """Put a run on screen, at its end unless a place is given."""
+        self.runs[run.id] = run
+        self.shown, self.playback, self.chosen, self.awaited = run.id, None, None, None
+        self.follow = run.active and cursor is None
+        self.cursor = (cursor or Cursor.end(run.rounds)).clamp(run.rounds)
+        self._forget_oldest()
+
+    def move(self, cursor: Cursor) -> None:
+        """Move the reader; computing goes on, but no longer drags the cursor along."""
+        self.cursor, self.chosen, self.awaited = cursor.clamp(self.run.rounds), None, None
+        self.follow = False
+
+    def keep_up(self) -> None:
+        """Follow a growing run, and go to an awaited place as soon as it exists."""
+        rounds = self.run.rounds
+        if self.awaited is not None and (self.awaited.rounds < len(rounds) or not self.run.active):
+            self.move(self.awaited)
+        elif self.follow:
+            self.cursor = Cursor.end(rounds)
+            self.follow = self.run.active
+
+    def start(self, order: Order, rounds: int | None = None) -> None:
+        self.show(self.engine.start(order, rounds))
+
+    def branch(self, order: Order, forced: int | None = None) -> None:
+        """Go on differently after the whole rounds at the cursor."""
+        self.show(self.engine.branch(self.run, self.cursor.rounds, order, forced))
+
+    @property
+    def link(self) -> str:
+        """The query string that brings somebody else here."""
+        values = {key: setting(key) for key in FIELDS}
+        at = self.awaited or self.cursor
+        rounds = self.run.rounds
+        place = None if self.follow or at == Cursor.end(rounds) else at
+        return links.write(values, self._name(), place)
+
+    def _name(self) -> str:
+        names = [name for name, run in self.recordings.items() if run.id == self.shown]
+        if not names:
+            return links.LIVE if self.run.origin == "live" else ""
+        return "" if names[0] == next(iter(self.recordings)) else names[0]
+
+    def _forget_oldest(self) -> None:
+        recorded = {run.id for run in self.recordings.values()}
+        own = [name for name in self.runs if name not in recorded and name != self.shown]
+        for name in own[: max(0, len(own) + 1 - MOST_RUNS)]:
+            del self.runs[name]
+
+
+@st.cache_resource(show_spinner=False)
+def weights() -> Weights:
+    """Return the models of this process."""
+    return Weights()
+
+
+def _close(engine: Engine) -> None:
+    engine.close()
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=_close)
+def _engine() -> Engine:
+    return Engine(weights())
+
+
+@st.cache_resource(show_spinner=False)
+def _recordings() -> tuple[Mapping[str, Trace], tuple[str, ...]]:
+    """Return the traces we ship, by name, and what is wrong with the others."""
+    traces: dict[str, Trace] = {}
+    problems: list[str] = []
+    folder = resources.files("specviz.recordings")
+    for path in sorted(folder.iterdir(), key=lambda item: item.name):
+        if path.name.endswith(".json.gz"):
+            try:
+                traces[path.name.removesuffix(".json.gz")] = load(path.read_bytes())
+            except SpecvizError as error:
+                problems.append(f"{path.name}: {error}")
+    return traces, tuple(problems)
+
+
+def current() -> State:
+    """Return the state of this tab, made on its first run from the link it was opened with."""
+    if KEY not in st.session_state:
+        st.session_state[KEY] = _first()
+    return cast(State, st.session_state[KEY])
+
+
+def setting(key: str) -> Value:
+    """Return the value of one setting, its default while no widget shows it."""
+    return cast(Value, st.session_state.get(key, FIELDS[key].default))
+
+
+def _first() -> State:
+    traces, problems = _recordings()
+    recordings = {name: Run.of_trace(trace, "recorded") for name, trace in traces.items()}
+    place = links.read(st.query_params.to_dict(), tuple(recordings))
+    for key, known in FIELDS.items():
+        st.session_state[key] = place.values.get(key, known.default)
+    state = State(engine=_engine(), recordings=recordings, notes=[*problems, *place.notes])
+    state.runs = {run.id: run for run in recordings.values()}
+    name = place.run if place.run in recordings else next(iter(recordings), "")
+    state.show(recordings[name] if name else Run(origin="opened", title="", status="done"))
+    if place.run == links.LIVE:
+        state.repeat, state.awaited = True, place.cursor
+    elif place.cursor is not None:
+        state.move(place.cursor)
+    return state

@@ -1,0 +1,45 @@
+"""How far the target model is: loading with progress, ready, or unusable."""
+
+import streamlit as st
+
+from specviz.ui.controls import chosen_target
+from specviz.ui.messages import literal
+from specviz.ui.state import State
+from specviz.ui.weights import DEFAULT
+from specviz.words import _
+
+POLL = 0.5  # seconds
+
+
+def show(state: State) -> None:
+    """Draw the status line of the model that is chosen, and redraw it while it loads."""
+    spec = chosen_target()
+    waiting = state.engine.busy and state.engine.weights.held(spec) is None
+    st.fragment(_line, run_every=POLL if waiting else None)(state, spec, waiting)
+
+
+def _line(state: State, spec: str, waiting: bool) -> None:
+    held, progress = state.engine.weights.held(spec), state.engine.weights.progress(spec)
+    name = _("The embedded model") if spec == DEFAULT else spec
+    if held is not None:
+        shape = held.target.config
+        st.caption(
+            literal(
+                _("{name} is ready · {layers} layers, G = {group} · {device}, {dtype}").format(
+                    name=shape.name,
+                    layers=shape.layers,
+                    group=shape.group_size,
+                    device=str(held.target.device).upper(),
+                    dtype=str(held.target.dtype).removeprefix("torch."),
+                )
+            )
+        )
+    elif progress is not None:
+        text = _("{name}: {what}").format(name=name, what=progress.message)
+        st.progress(progress.fraction, text=literal(text))
+    elif waiting:
+        st.progress(0.0, text=literal(_("{name} is about to be loaded").format(name=name)))
+    else:
+        st.caption(literal(_("{name} is loaded when you run").format(name=name)))
+    if waiting and (held is not None or not state.engine.busy):
+        st.rerun()

@@ -1,0 +1,158 @@
+"""Stepping: every move has a button, and every button a key."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from specviz.ui import wording
+from specviz.ui.cursor import Cursor
+from specviz.ui.playback import SPEEDS, Playback, elapsed
+from specviz.ui.state import State
+from specviz.words import _
+
+KEYS = ("arrows", "letters", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One button: where it leads, and its key in either set."""
+
+    name: str
+    label: str
+    icon: str
+    arrows: str
+    letters: str
+    act: Callable[[State], None]
+
+    def shortcut(self) -> str | None:
+        chosen = st.session_state.get("keys", KEYS[0])
+        return {"arrows": self.arrows, "letters": self.letters}.get(chosen)
+
+
+def moves(state: State) -> tuple[Move, ...]:
+    """Return the buttons from left to right."""
+    growing = state.run.status == "paused"
+    return (
+        Move("first", _("First"), "first_page", "Home", "G", lambda s: s.move(Cursor())),
+        Move("round-back", _("Round"), "fast_rewind", "Shift+Left", "B", _round_back),
+        Move("step-back", _("Step"), "chevron_left", "Left", "H", _step_back),
+        Move("step", _("Step"), "chevron_right", "Right", "L", _step),
+        Move("round", _("Round"), "fast_forward", "Shift+Right", "N", _round),
+        Move("last", _("Run to end") if growing else _("Last"), "last_page", "End", "E", _last),
+    )
+
+
+def show(state: State) -> None:
+    """Draw the row of buttons, the place in the run and the speed."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for move in moves(state):
+            st.button(
+                move.label,
+                key=move.name,
+                icon=f":material/{move.icon}:",
+                shortcut=move.shortcut(),
+                on_click=move.act,
+                args=(state,),
+            )
+            if move.name == "step-back":
+                _play_button(state)
+        _place(state)
+        _keys_and_speed()
+
+
+def _play_button(state: State) -> None:
+    playing = state.playback is not None
+    st.button(
+        _("Pause") if playing else _("Play"),
+        key="play",
+        icon=":material/pause:" if playing else ":material/play_arrow:",
+        shortcut=None if st.session_state.get("keys") == "off" else "P",
+        on_click=_toggle_play,
+        args=(state,),
+    )
+
+
+def _place(state: State) -> None:
+    total = len(state.run.rounds)
+    st.session_state["jump"] = state.cursor.rounds
+    st.slider(
+        _("Whole rounds shown"),
+        0,
+        max(1, total),
+        key="jump",
+        disabled=total == 0,
+        on_change=lambda: state.move(Cursor(st.session_state["jump"])),
+        width=260,
+    )
+
+
+def _keys_and_speed() -> None:
+    with st.popover(_("Speed and keys"), icon=":material/tune:"):
+        st.selectbox(
+            _("Playing speed"),
+            tuple(SPEEDS),
+            format_func=wording.speed,
+            index=1,
+            key="speed",
+            persist_state="session",
+        )
+        st.segmented_control(
+            _("Keys"),
+            KEYS,
+            format_func=wording.keys,
+            default=KEYS[0],
+            key="keys",
+            help=_("Keys of the buttons above. Switch them off if a screen reader needs them."),
+            persist_state="session",
+        )
+
+
+def _round_back(state: State) -> None:
+    state.move(state.cursor.back())
+
+
+def _step_back(state: State) -> None:
+    state.move(state.cursor.micro_back(state.run.rounds))
+
+
+def _step(state: State) -> None:
+    at = Cursor(state.cursor.rounds, 1)
+    if _compute(state):
+        state.follow, state.awaited = False, at
+    else:
+        state.move(state.cursor.micro_forward(state.run.rounds))
+
+
+def _round(state: State) -> None:
+    if not _compute(state):
+        state.move(state.cursor.forward(state.run.rounds))
+
+
+def _last(state: State) -> None:
+    state.move(Cursor.end(state.run.rounds))
+    state.engine.advance(state.run)
+    state.follow = state.run.active
+
+
+def _compute(state: State) -> bool:
+    """At the end of a paused run, going forward means computing one more round."""
+    run = state.run
+    if run.status != "paused" or state.cursor.rounds < len(run.rounds):
+        return False
+    state.engine.advance(run, 1)
+    state.follow = True
+    return True
+
+
+def _toggle_play(state: State) -> None:
+    if state.playback is not None:
+        state.playback = None
+        return
+    rounds = state.run.rounds
+    if state.cursor.rounds >= len(rounds):
+        state.move(Cursor())
+    speed = SPEEDS[st.session_state.get("speed", "teach")]
+    state.follow = False
+    state.playback = Playback(speed, time.monotonic(), elapsed(state.cursor, rounds))
