@@ -62,7 +62,7 @@ def chain_round(drafted, accepted, last, *, start=3, index=0, past=0, budget=4, 
             "last_kind": kind,
             "past_end": tuple(range(accepted, stand)),
             "checks": checks,
-            "timing": Timing(0.01, 0.04, 0.02, 0.01, 0.005, 0.1),
+            "timing": Timing(0.01, 0.04, 0.02, 0.01, 0.005, 0.095),
             "began": 0.1 * index,
         }
         | more
