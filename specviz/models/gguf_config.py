@@ -16,6 +16,7 @@ _CLASSES = {
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
 }
+VERSION = 1  # raise it when the converter changes: cached conversions are then made again
 ARCHITECTURES = ("llama", "qwen2", "qwen3")  # Mistral files say "llama"
 
 
