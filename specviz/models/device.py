@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor
 
 from specviz.errors import CacheError, ConfigError
@@ -21,7 +21,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 ROWS = (1, 8)  # plain decoding, and a round with seven drafted tokens
 _SHAPE = (1536, 576)  # one matrix of the embedded model
 _MATRICES = 24  # together larger than most caches: decoding reads its weights from memory
-_REPEATS = 15
+_SECONDS = 0.6  # of measuring
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -97,10 +97,22 @@ def _has_mps() -> bool:
 
 
 def _measure(device: torch.device) -> dict[str, float]:
-    """Time both dtypes in turn and take the best of each: other programs only ever slow it."""
-    kinds = ("bfloat16", "float32")
+    """Time both dtypes in turn and take the best of each: other programs only ever slow it.
+
+    One thread: on a busy machine several wait for each other, and the waiting is what is timed.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _best_times(device)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _best_times(device: torch.device) -> dict[str, float]:
+    kinds = ["bfloat16", "float32"]
     if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        kinds = ("float32",)
+        kinds = ["float32"]
     weights = {
         kind: [
             torch.full(_SHAPE, 0.01, dtype=DTYPES[kind], device=device) for _ in range(_MATRICES)
@@ -111,7 +123,8 @@ def _measure(device: torch.device) -> dict[str, float]:
         for rows in ROWS:  # first calls set up kernels
             _pass(matrices, rows, DTYPES[kind])
     best = {kind: dict.fromkeys(ROWS, float("inf")) for kind in kinds}
-    for _ in range(_REPEATS):
+    deadline = time.perf_counter() + _SECONDS
+    while time.perf_counter() < deadline:
         for kind, matrices in weights.items():
             for rows in ROWS:
                 best[kind][rows] = min(best[kind][rows], _pass(matrices, rows, DTYPES[kind]))
