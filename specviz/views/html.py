@@ -12,6 +12,9 @@ class Markup(str):
     __slots__ = ()
 
 
+NOTHING = Markup("")
+
+
 def escape(text: str) -> Markup:
     """Return `text` as inert markup, for content and for attribute values."""
     return Markup(_escape(text, quote=True))

@@ -173,7 +173,7 @@ def _rules(style: Style) -> str:
         # a token that ends its line has its mark in front, or the mark would be on the next line
         rules += (
             f".sv-{code}:not(.sv-ends)::after,.sv-{code}.sv-ends::before"
-            f'{{content:"{style.mark}";color:var(--sv-edge-{code});position:relative;top:-.4em;'
+            f'{{content:"{style.mark}";color:var(--sv-edge-{code});position:relative;top:-.6em;'
             "padding:0 .1em;font-size:.72em;font-weight:700;line-height:1}"
         )
     return rules

@@ -63,7 +63,7 @@ def test_colours_live_in_theme_alone():
     assert len(files) > 5
     for path in files:
         if path.name != "theme.py":
-            found = re.findall(r"#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b|rgba?\(", path.read_text())
+            found = re.findall(r"(?<!\w)#(?:[0-9a-f]{6}|[0-9a-f]{3})\b|rgba?\(", path.read_text())
             assert not found, f"{path.name}: {found}"
 
 

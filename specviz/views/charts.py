@@ -1,0 +1,107 @@
+"""Bars of the decision panel, stacked time and rounds as Plotly figures."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from specviz.views.decision import Decision
+from specviz.views.html import chart_text
+from specviz.views.theme import PARTS, SERIES
+from specviz.words import _
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+def decision_chart(shown: Decision) -> "Figure":
+    """Draw q, p, what they share and what is left, per token, the likeliest on top."""
+    from plotly.graph_objects import Bar, Figure
+
+    p_name = _("p, model's own") if shown.own else _("p, target")
+    names = {
+        "q": _("q, draft"),
+        "p": p_name,
+        "overlap": _("min(p, q)"),
+        "residual": _("max(p - q, 0)"),
+    }
+    places = list(range(len(shown.bars)))
+    # Positions are numbers: two tokens that look the same must not share a bar.
+    labels = [
+        bar.label if bar.token is None else ("▸ " if bar.chosen else "") + chart_text(bar.label)
+        for bar in shown.bars
+    ]
+    traces = [
+        Bar(
+            y=places,
+            x=[getattr(bar, series) for bar in shown.bars],
+            name=names[series],
+            orientation="h",
+            marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "overlay"}},
+            customdata=labels,
+            hovertemplate="%{customdata}: %{x:.3g}<extra>" + names[series] + "</extra>",
+        )
+        for series, (colour, pattern) in SERIES.items()
+        if not (shown.own and series in ("overlap", "residual"))
+    ]
+    figure = Figure(traces)
+    figure.update_layout(
+        barmode="group",
+        height=90 + 46 * len(places) * (1 if not shown.own else 0.6),
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
+        xaxis={"title": {"text": _("probability")}, "range": [0, 1], "fixedrange": True},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": places,
+            "ticktext": labels,
+            "autorange": "reversed",
+            "automargin": True,
+            "fixedrange": True,
+        },
+    )
+    return figure
+
+
+def time_chart(parts: Mapping[str, float], labels: Mapping[str, str]) -> "Figure":
+    """Draw the milliseconds of a mean round as one stacked bar; `parts` in spending order."""
+    from plotly.graph_objects import Bar, Figure
+
+    figure = Figure(
+        [
+            Bar(
+                y=[""],
+                x=[parts[part]],
+                name=labels[part],
+                orientation="h",
+                marker={"color": PARTS[part][0], "pattern": {"shape": PARTS[part][1]}},
+                hovertemplate="%{x:.2f} ms<extra>" + labels[part] + "</extra>",
+            )
+            for part in parts
+        ]
+    )
+    figure.update_layout(
+        barmode="stack",
+        height=130,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        xaxis={"title": {"text": _("ms per round")}, "fixedrange": True},
+        yaxis={"fixedrange": True, "showticklabels": False},
+    )
+    return figure
+
+
+def lengths_chart(lengths: Sequence[int], mean: float) -> "Figure":
+    """Draw tokens committed per round, with the mean as a line."""
+    from plotly.graph_objects import Bar, Figure
+
+    figure = Figure(
+        [Bar(x=list(range(len(lengths))), y=list(lengths), marker={"color": SERIES["overlap"][0]})]
+    )
+    figure.add_hline(y=mean, line_dash="dot", annotation_text=f"E[L] = {mean:.2f}")
+    figure.update_layout(
+        height=180,
+        bargap=0.15,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        xaxis={"title": {"text": _("round")}, "fixedrange": True},
+        yaxis={"title": {"text": _("tokens committed")}, "rangemode": "tozero", "dtick": 1},
+    )
+    return figure

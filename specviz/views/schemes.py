@@ -1,0 +1,241 @@
+"""What the drafter of a round really did. One function per scheme; later schemes add theirs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from specviz.events import Round
+from specviz.traces.schema import Trace
+from specviz.views import theme
+from specviz.views.cards import number
+from specviz.views.html import NOTHING, Markup, join, tag
+from specviz.views.spelling import REST, piece_of, quote, spell
+from specviz.words import _, ngettext
+
+AROUND = 14  # tokens of text shown on either side of a match
+TAIL = 18  # tokens of the end of the text
+
+STYLE = """
+.sv-excerpt{padding:.6rem .8rem;border:1px solid var(--sv-rule);border-radius:.5rem;
+background:var(--sv-panel);color:var(--sv-ink);line-height:1.9;white-space:pre-wrap;
+overflow-wrap:anywhere}
+.sv-excerpt span{border-radius:.2em;text-underline-offset:.22em;margin-right:1px}
+.sv-excerpt .sv-match{box-shadow:0 0 0 1.5px var(--sv-ink)}
+.sv-excerpt .sv-source{box-shadow:0 0 0 1.5px var(--sv-focus);background:var(--sv-now)}
+.sv-excerpt .sv-gap{color:var(--sv-quiet)}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeView:
+    """The scheme panel: sentences, an excerpt of the text as markup, a table."""
+
+    title: str
+    lines: tuple[str, ...]
+    excerpt: Markup = NOTHING
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def page(self) -> Markup:
+        """The excerpt with the style sheet it needs."""
+        return join(tag("style", Markup(theme.css_variables() + STYLE)), self.excerpt)
+
+
+def scheme_view(trace: Trace, index: int) -> SchemeView:
+    """Show what the drafter of round `index` did."""
+    event = trace.rounds[index]
+    if event.last_kind == "forced":
+        return SchemeView(_("A token of yours"), (_("The drafter was not asked in this round."),))
+    return _VIEWS.get(event.scheme, _other)(trace, event)
+
+
+def _none(trace: Trace, event: Round) -> SchemeView:
+    return SchemeView(
+        _("Plain decoding"), (_("Nothing is drafted: each round adds the target's own token."),)
+    )
+
+
+def _other(trace: Trace, event: Round) -> SchemeView:
+    lines = (_("There is no picture of this scheme yet; its drafts are in the token pane."),)
+    return SchemeView(event.scheme, lines)
+
+
+def _ngram(trace: Trace, event: Round) -> SchemeView:
+    title = _("n-gram: copy what followed the same words earlier")
+    found = event.evidence
+    if found.match is None:
+        return SchemeView(title, (found.message or _("No match was found."),))
+    tail = quote(trace.pieces, *_tokens(trace, event)[slice(*found.match)])
+    n = found.match[1] - found.match[0]
+    line = ngettext(
+        "The text ends with {tail} ({n} token), which also stands at position {at}.",
+        "The text ends with {tail} ({n} tokens), which also stands at position {at}.",
+        n,
+    ).format(tail=tail, n=n, at=found.match[0])
+    return SchemeView(title, (line, *_copied(trace, event)), _excerpt(trace, event))
+
+
+def _copied(trace: Trace, event: Round) -> list[str]:
+    drafted = len(event.draft)
+    lines = [event.evidence.message] if event.evidence.message else []
+    if drafted:
+        text = ngettext(
+            "What followed it there is the draft: {text} ({n} token).",
+            "What followed it there is the draft: {text} ({n} tokens).",
+            drafted,
+        )
+        lines.append(text.format(text=quote(trace.pieces, *event.draft.tokens), n=drafted))
+    return lines
+
+
+def _suffix(trace: Trace, event: Round) -> SchemeView:
+    title = _("suffix: what most often followed the longest matching ending")
+    found = event.evidence
+    if found.match is None:
+        return SchemeView(title, (found.message or _("No match was found."),))
+    where = _("in this text") if found.store == "context" else _("in earlier outputs")
+    n = found.match[1] - found.match[0]
+    line = ngettext(
+        "The last {n} token was found {where}; the draft is its likeliest continuation.",
+        "The last {n} tokens were found {where}; the draft is their likeliest continuation.",
+        n,
+    ).format(n=n, where=where)
+    score = _("Expected accepted tokens, by its counts: {x}").format(x=f"{sum(found.scores):.2f}")
+    lines = (line, score) if found.scores else (line,)
+    columns, rows = _score_table(trace, event, _("seen this often"))
+    return SchemeView(title, lines, _excerpt(trace, event), columns, rows)
+
+
+def _draft_model(trace: Trace, event: Round) -> SchemeView:
+    title = _("draft model: a smaller model writes ahead")
+    found = event.evidence
+    lines = [found.message] if found.message else []
+    if trace.draft is not None:
+        lines.insert(0, _("Draft model: {name}").format(name=trace.draft.name))
+    if found.passes:
+        text = ngettext("It ran {n} forward pass.", "It ran {n} forward passes.", found.passes)
+        lines.append(text.format(n=found.passes))
+    lines += _catch_up(trace, event)
+    columns, rows = _score_table(trace, event, _("draft's probability"))
+    return SchemeView(title, tuple(lines), _excerpt(trace, event), columns, rows)
+
+
+def _catch_up(trace: Trace, event: Round) -> list[str]:
+    """Explain the tokens it had to read first (gpt-fast issue 107)."""
+    read = event.evidence.caught_up
+    if not read:
+        return []
+    text = ngettext(
+        "Before drafting it read {n} token it had not seen.",
+        "Before drafting it read {n} tokens it had not seen.",
+        read,
+    )
+    lines = [text.format(n=read)]
+    before = trace.rounds[event.index - 1] if event.index else None
+    if before is not None and before.last_kind == "bonus" and read > 1:
+        lines.append(
+            _(
+                "One more than usual: the last draft was accepted whole, and its last token had "
+                "been written but never read by the draft model."
+            )
+        )
+    return lines
+
+
+def _score_table(
+    trace: Trace, event: Round, name: str
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    scores = event.evidence.scores
+    if not scores:
+        return (), ()
+    rows = tuple(
+        (str(node + 1), quote(trace.pieces, token), number(score), theme.label(fate))
+        for node, (token, score, fate) in enumerate(
+            zip(event.draft.tokens, scores, event.fates, strict=False)
+        )
+    )
+    return ("#", _("Token"), name, _("Fate")), rows
+
+
+def _tokens(trace: Trace, event: Round) -> tuple[int, ...]:
+    """Return the text this round's drafter saw."""
+    return trace.tokens[: event.start]
+
+
+def _excerpt(trace: Trace, event: Round) -> Markup:
+    """Return match, source and the end of the text with the draft behind it."""
+    tokens, found = _tokens(trace, event), event.evidence
+    end = len(tokens)
+    kinds: dict[int, str] = {}
+    tail = max(0, end - TAIL)
+    windows = [(tail, end)]
+    if found.match is not None:
+        start, stop = found.match
+        length = stop - start
+        kinds |= dict.fromkeys(range(end - length, end), "sv-match")
+        last = min(found.source[1] if found.source else stop, end)
+        windows = [
+            (max(0, start - AROUND), min(end, last + AROUND)),
+            (min(tail, max(0, end - length - 4)), end),
+        ]
+        kinds |= dict.fromkeys(range(start, stop), "sv-match")
+        if found.source:
+            kinds |= dict.fromkeys(range(found.source[0], last), "sv-source")
+    body: list[Markup] = []
+    for window in _merged(windows):
+        if window[0]:
+            body.append(tag("span", "\n…\n" if body else "… ", class_="sv-gap"))
+        body.append(_window(trace, tokens, window, kinds))
+    return tag("div", *body, *_drafted(trace, event), class_="sv-root sv-excerpt")
+
+
+def _merged(windows: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(windows):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _window(
+    trace: Trace, tokens: Sequence[int], window: tuple[int, int], kinds: dict[int, str]
+) -> Markup:
+    """Return tokens [start, end) with neighbours of one kind in one element."""
+    start, end = window
+    texts, _opened = spell([piece_of(trace.pieces, t) for t in tokens[start:end]])
+    parts: list[Markup] = []
+    run, kind = "", kinds.get(start, "")
+    for at, text in enumerate(texts, start):
+        if kinds.get(at, "") != kind:
+            parts.append(_piece(run, kind))
+            run, kind = "", kinds.get(at, "")
+        run += _plain(text)
+    return join(*parts, _piece(run, kind))
+
+
+def _piece(text: str, kind: str) -> Markup:
+    return tag("span", text, class_=kind) if kind else join(text)
+
+
+def _plain(text: str | int | list[str]) -> str:
+    if isinstance(text, str):
+        return text
+    return "" if text == REST or isinstance(text, int) else text[0]
+
+
+def _drafted(trace: Trace, event: Round) -> list[Markup]:
+    texts, _opened = spell([piece_of(trace.pieces, t) for t in event.draft.tokens])
+    return [
+        tag("span", _plain(text), class_=f"sv-{theme.STYLES[fate].code}", title=theme.label(fate))
+        for text, fate in zip(texts, event.fates, strict=True)
+    ]
+
+
+_VIEWS: dict[str, Callable[[Trace, Round], SchemeView]] = {
+    "none": _none,
+    "ngram": _ngram,
+    "suffix": _suffix,
+    "draft_model": _draft_model,
+}

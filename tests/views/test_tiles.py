@@ -1,0 +1,58 @@
+"""The tile picture: one cell per kernel row, every row accounted for."""
+
+import re
+
+import pytest
+
+from specviz.views.tiles import tiles_view
+from tests.views.stories import HOSTILE, Story
+
+
+def story(drafts, accepted):
+    return Story("root").add([f" d{n}" for n in range(drafts)], accepted, " own").trace()
+
+
+def test_every_kernel_row_is_drawn_with_its_token_and_head():
+    shown = tiles_view(story(4, 2), 0)
+    cells = re.findall(r'<rect [^>]*class="sv-(cell-\w+|free)"', shown.picture)
+    assert len(cells) == 128
+    assert cells.count("free") == 128 - 15
+    assert [cells.count(f"cell-{kind}") for kind in ("root", "a", "r", "u")] == [3, 6, 3, 3]
+    assert "head 3 of 3" in shown.picture
+
+
+def test_the_words_give_the_formula_the_waste_and_d_star():
+    lines = tiles_view(story(4, 2), 0).lines
+    assert lines[0] == "G · (1 + D) = 3 · (1 + 4) = 15 rows per KV head"
+    assert lines[1] == "1 tile of 128 rows: 113 rows stay empty, 12% are used."
+    assert "D* = 41" in lines[2]
+
+
+def test_an_overflow_opens_a_second_tile_and_says_so():
+    shown = tiles_view(story(8, 0), 0, tile=16)
+    assert "2 tiles of 16 rows: 5 rows stay empty" in shown.lines[1]
+    assert "overflow" in shown.lines[2]
+    assert "Tile 2 of 2" in shown.picture
+
+
+def test_many_tiles_are_counted_and_not_all_drawn():
+    shown = tiles_view(story(60, 0), 0, tile=16)
+    assert "and 8 more tiles" in shown.picture
+    assert shown.picture.count("<rect") == 4 * 16
+
+
+def test_the_table_twin_names_rows_and_kernel_rows():
+    shown = tiles_view(story(2, 1), 0)
+    assert shown.rows == (
+        ("'root'", "committed before", "0-2"),
+        ("' d0'", "accepted", "3-5"),
+        ("' d1'", "rejected", "6-8"),
+    )
+    assert shown.alt.startswith("G · (1 + D)")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_i3_token_text_in_the_picture_is_inert(text):
+    shown = tiles_view(Story(text).add([text], 1, "x").trace(), 0)
+    found = set(re.findall(r"<(/?\w+)", shown.picture))
+    assert found == {"svg", "/svg", "rect", "/rect", "text", "/text", "title", "/title"}
