@@ -11,7 +11,7 @@ entry per token. A test compares the two.
 """
 
 from bisect import bisect_left
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -108,13 +108,19 @@ class _Branch:
     last: int = -1
     branches: "dict[int, _Branch]" = field(default_factory=dict)
 
-    def grow(self, token: int, place: int) -> "_Branch":
-        branch = self.branches.get(token)
-        if branch is None:
-            branch = self.branches[token] = _Branch()
-        branch.count += 1
-        branch.last = max(branch.last, place)
-        return branch
+    def grow(self, stretch: tuple[int, ...], count: int, last: int) -> None:
+        """Count occurrences that go on with `stretch`, up to the end of their text."""
+        self.count += count
+        branch = self
+        for token in stretch:
+            if token == SEPARATOR:
+                return
+            known = branch.branches.get(token)
+            if known is None:
+                known = branch.branches[token] = _Branch()
+            branch = known
+            branch.count += count
+            branch.last = max(branch.last, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +179,13 @@ class SuffixDrafter:
         longest = min(len(self._tokens) - 1, self._options.suffix_max_depth)
         limits = [self._limit(m, budget) for m in range(longest + 1)]
         ends = self._ends_by_length(window, longest)
-        root, best = _Branch(), _Path()
+        root, best, text = _Branch(), _Path(), window.index.text
         for m in range(longest, 0, -1):
             reach = max(limits[: m + 1])  # no shorter match will read further
-            for place in ends[m]:
-                self._grow(root, window, place, reach)
+            stretches = [tuple(text[place + 1 : place + 1 + reach]) for place in ends[m]]
+            newest = dict(zip(stretches, ends[m], strict=True))  # places ascend
+            for stretch, count in Counter(stretches).items():
+                root.grow(stretch, count, newest[stretch])
             if ends[m] or limits[m] > limits[min(m + 1, longest)]:
                 path = self._follow(root, m, limits[m])
                 best = path if path.score > best.score else best
@@ -203,14 +211,6 @@ class SuffixDrafter:
                 m += 1
             ends[m].append(place)
         return ends
-
-    def _grow(self, root: _Branch, window: Window, place: int, reach: int) -> None:
-        root.count += 1
-        branch = root
-        for token in window.index.text[place + 1 : min(place + 1 + reach, window.end)]:
-            if token == SEPARATOR:
-                break
-            branch = branch.grow(token, place)
 
     def _follow(self, root: _Branch, matched: int, limit: int) -> _Path:
         """Take the most frequent branch each time, the one seen last among equals."""
