@@ -1,10 +1,15 @@
 """Entry point: declares the pages and nothing else."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from specviz.words import _
 
-st.set_page_config(page_title="specviz", page_icon=":material/skip_next:", layout="wide")
+ART = Path(__file__).parent / "specviz" / "ui" / "components"
+
+st.set_page_config(page_title="specviz", page_icon=str(ART / "icon.svg"), layout="wide")
+st.logo(str(ART / "logo.svg"), icon_image=str(ART / "icon.svg"), size="large")
 st.navigation(
     [st.Page("pages/step.py", title=_("Step"), icon=":material/skip_next:", default=True)],
     position="hidden",

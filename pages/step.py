@@ -4,8 +4,8 @@ from specviz.ui import controls, opening, stage, status
 from specviz.ui.state import current
 
 state = current()
+status.show(state)
 ordered = controls.sidebar()
 opening.repeat(state, ordered)
 stage.show(state, ordered)
-status.show(state)
 opening.greet(state)

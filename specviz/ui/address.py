@@ -4,7 +4,10 @@ Streamlit's own query parameters add an entry to the history with every change, 
 would walk through every step of the cursor; this component replaces the entry instead.
 """
 
+from functools import cache
+
 import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
 
 _SCRIPT = """
 export default function ({ data }) {
@@ -16,7 +19,11 @@ export default function ({ data }) {
 """
 
 
+@cache
+def _component() -> ComponentRenderer:
+    return st.components.v2.component("specviz_address", js=_SCRIPT)
+
+
 def show(query: str) -> None:
     """Write the query string into the address bar."""
-    component = st.components.v2.component("specviz_address", js=_SCRIPT, isolate_styles=False)
-    component(data={"query": query}, key="address", height=1)
+    _component()(data={"query": query}, key="address", height=1)

@@ -203,7 +203,7 @@ def _sampling() -> None:
     st.slider(
         _("Temperature"),
         0.0,
-        FIELDS["T"].high,
+        float(FIELDS["T"].high),
         step=0.05,
         key="T",
         help=_("0 is greedy: the target always writes its favourite token."),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from specviz.errors import ConfigError
-from specviz.ui.cursor import Cursor
+from specviz.traces.timeline import Cursor
 from specviz.ui.fields import FIELDS, SHORT, Field, Value
 from specviz.words import _
 

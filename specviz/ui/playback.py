@@ -3,9 +3,10 @@
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from specviz.events import Round
-from specviz.ui.cursor import Cursor
+from specviz.traces.timeline import Cursor, durations
 
 TICK = 0.25  # seconds between two looks at the clock in measured time
 
@@ -46,8 +47,17 @@ class Playback:
         if self.speed.beat is not None:
             return cursor.micro_forward(rounds)
         played = self.origin + (now - self.started) * self.speed.factor
-        over = bisect.bisect_right(rounds, played, key=ended)
-        return Cursor(max(over, cursor.rounds))
+        return max(cursor, seek(played, rounds))
+
+
+def seek(seconds: float, rounds: Sequence[Round]) -> Cursor:
+    """Where a run stood so many seconds into decoding."""
+    over = bisect.bisect_right(rounds, seconds, key=ended)
+    if over == len(rounds):
+        return Cursor.end(rounds)
+    inside = accumulate(durations(rounds[over]), initial=rounds[over].began)
+    taken = sum(moment <= seconds for moment in inside) - 1
+    return Cursor(over, max(0, taken)).clamp(rounds)
 
 
 def ended(event: Round) -> float:
@@ -57,4 +67,7 @@ def ended(event: Round) -> float:
 
 def elapsed(cursor: Cursor, rounds: Sequence[Round]) -> float:
     """Seconds of decoding that lie behind the cursor."""
-    return ended(rounds[cursor.rounds - 1]) if 0 < cursor.rounds <= len(rounds) else 0.0
+    if cursor.rounds >= len(rounds):
+        return ended(rounds[-1]) if rounds else 0.0
+    event = rounds[cursor.rounds]
+    return event.began + sum(durations(event)[: cursor.micro])

@@ -4,9 +4,9 @@ import time
 
 import streamlit as st
 
+from specviz.traces.timeline import Cursor
 from specviz.ui import address, header, messages, panels, token_pane, transport
 from specviz.ui.controls import Ordered
-from specviz.ui.cursor import Cursor
 from specviz.ui.state import State
 from specviz.words import _
 

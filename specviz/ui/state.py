@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import cast
 
 import streamlit as st
 
-from specviz.errors import SpecvizError
+from specviz.errors import TraceError
 from specviz.traces.schema import Trace
 from specviz.traces.store import load
+from specviz.traces.timeline import Cursor
 from specviz.ui import links
-from specviz.ui.cursor import Cursor
 from specviz.ui.fields import FIELDS, Value
 from specviz.ui.playback import Playback
 from specviz.ui.run import Order, Run
@@ -19,6 +19,7 @@ from specviz.ui.runner import Engine
 from specviz.ui.weights import Weights
 
 KEY = "specviz"
+RECORDINGS = Path(__file__).parents[1] / "recordings"
 START = Cursor()
 MOST_RUNS = 8  # live and opened runs kept; each holds a KV cache
 
@@ -115,13 +116,11 @@ def _recordings() -> tuple[Mapping[str, Trace], tuple[str, ...]]:
     """Return the traces we ship, by name, and what is wrong with the others."""
     traces: dict[str, Trace] = {}
     problems: list[str] = []
-    folder = resources.files("specviz.recordings")
-    for path in sorted(folder.iterdir(), key=lambda item: item.name):
-        if path.name.endswith(".json.gz"):
-            try:
-                traces[path.name.removesuffix(".json.gz")] = load(path.read_bytes())
-            except SpecvizError as error:
-                problems.append(f"{path.name}: {error}")
+    for path in sorted(RECORDINGS.glob("*.json.gz")):
+        try:
+            traces[path.name.removesuffix(".json.gz")] = load(path)
+        except TraceError as error:
+            problems.append(str(error))
     return traces, tuple(problems)
 
 

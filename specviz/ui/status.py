@@ -14,7 +14,13 @@ POLL = 0.5  # seconds
 def show(state: State) -> None:
     """Draw the status line of the model that is chosen, and redraw it while it loads."""
     spec = chosen_target()
-    waiting = state.engine.busy and state.engine.weights.held(spec) is None
+    loading = state.engine.busy or not state.greeted
+    waiting = loading and state.engine.weights.held(spec) is None
+    with st.sidebar:
+        _watch(state, spec, waiting)
+
+
+def _watch(state: State, spec: str, waiting: bool) -> None:
     st.fragment(_line, run_every=POLL if waiting else None)(state, spec, waiting)
 
 
@@ -41,5 +47,5 @@ def _line(state: State, spec: str, waiting: bool) -> None:
         st.progress(0.0, text=literal(_("{name} is about to be loaded").format(name=name)))
     else:
         st.caption(literal(_("{name} is loaded when you run").format(name=name)))
-    if waiting and (held is not None or not state.engine.busy):
+    if waiting and state.greeted and (held is not None or not state.engine.busy):
         st.rerun()

@@ -1,12 +1,14 @@
 """The token pane: mounts the component and turns a click on a token into a cursor move."""
 
+from functools import cache
 from importlib import resources
 
 import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
 
 from specviz.events import Round
 from specviz.traces.schema import Trace
-from specviz.ui.cursor import Cursor
+from specviz.traces.timeline import Cursor
 from specviz.ui.state import State
 from specviz.views.theme import css_variables
 from specviz.views.tokens import PaneOptions, Reveal, pane
@@ -16,11 +18,17 @@ NAME, KEY = "specviz_token_pane", "pane"
 
 def show(state: State, trace: Trace) -> None:
     """Draw the text up to the cursor."""
-    st.components.v2.component(NAME, css=_asset("token_pane.css"), js=_asset("token_pane.js"))(
+    _component()(
         key=KEY,
         data=payload(state, trace),
         on_select_change=lambda: _select(state),
     )
+
+
+@cache
+def _component() -> ComponentRenderer:
+    css, js = _asset("token_pane.css"), _asset("token_pane.js")
+    return st.components.v2.component(NAME, css=css_variables() + css, js=js)
 
 
 def payload(state: State, trace: Trace) -> dict[str, object]:
@@ -52,5 +60,4 @@ def _select(state: State) -> None:
 
 
 def _asset(name: str) -> str:
-    text = (resources.files("specviz.ui") / "components" / name).read_text("utf-8")
-    return css_variables() + text if name.endswith(".css") else text
+    return (resources.files("specviz.ui") / "components" / name).read_text("utf-8")

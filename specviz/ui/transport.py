@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import streamlit as st
 
+from specviz.traces.timeline import Cursor
 from specviz.ui import wording
-from specviz.ui.cursor import Cursor
 from specviz.ui.playback import SPEEDS, Playback, elapsed
 from specviz.ui.state import State
 from specviz.words import _
@@ -46,20 +47,28 @@ def moves(state: State) -> tuple[Move, ...]:
 
 def show(state: State) -> None:
     """Draw the row of buttons, the place in the run and the speed."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for move in moves(state):
-            st.button(
-                move.label,
-                key=move.name,
-                icon=f":material/{move.icon}:",
-                shortcut=move.shortcut(),
-                on_click=move.act,
-                args=(state,),
-            )
-            if move.name == "step-back":
-                _play_button(state)
+    back, forward = moves(state)[:3], moves(state)[3:]
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        for move in back:
+            _button(state, move, "left")
+        _play_button(state)
+        for move in forward:
+            _button(state, move, "right")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         _place(state)
         _keys_and_speed()
+
+
+def _button(state: State, move: Move, side: Literal["left", "right"]) -> None:
+    st.button(
+        move.label,
+        key=move.name,
+        icon=f":material/{move.icon}:",
+        icon_position=side,
+        shortcut=move.shortcut(),
+        on_click=move.act,
+        args=(state,),
+    )
 
 
 def _play_button(state: State) -> None:
@@ -84,7 +93,6 @@ def _place(state: State) -> None:
         key="jump",
         disabled=total == 0,
         on_change=lambda: state.move(Cursor(st.session_state["jump"])),
-        width=260,
     )
 
 
