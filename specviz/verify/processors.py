@@ -73,8 +73,8 @@ def check_rows(rows: Tensor, what: str, round_index: int, start: int) -> None:
     if len(bad):
         row = int(bad[0])
         raise NumericsError(
-            f"{what} holds NaN or Inf in round {round_index}, row {row} (text position "
-            f"{start + row}); decoding stopped there. Check the weights, or try dtype float32."
+            f"{what} holds NaN or Inf in round {round_index}, row {row}, which continues text "
+            f"position {start - 1}; decoding stopped there. Check the weights, or try dtype float32."
         )
 
 
