@@ -3,19 +3,50 @@
 Types are checked by `codec`; here is what types cannot say: ranges, trees, sums.
 """
 
+import math
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields
 
 from specviz.config import MAX_TOKENS
-from specviz.events import ROOT, Check, Round
-from specviz.traces.scalars import Damaged, show
-from specviz.traces.schema import HIDDEN, Counts, ModelCard, Trace, count, shown_tokens
+from specviz.events import (
+    ROOT,
+    Candidate,
+    Check,
+    Evidence,
+    LosslessReport,
+    NodeScore,
+    Round,
+    Row,
+    Timing,
+)
+from specviz.traces.codec import decode
+from specviz.traces.scalars import Damaged, Json, show
+from specviz.traces.schema import HIDDEN, Counts, Environment, ModelCard, Trace, count, shown_tokens
 
 SCHEME = re.compile(r"[a-z0-9_]{1,40}")
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 LOOSE = 1e-3  # float32 sums and 6-digit rounding may carry a probability over its limit
 MOST_BYTES = 4096  # of one token
+
+P, Q = ("p", 0, 1 + LOOSE), ("q", 0, 1 + LOOSE)
+LOGPROB = ("logprob", -math.inf, LOOSE)
+RANGES: dict[type, tuple[tuple[str, float, float], ...]] = {
+    Check: (P, Q, ("threshold", 0, 1 + LOOSE), ("u", 0, 1)),
+    NodeScore: (P, Q, LOGPROB, ("rank", 0, 2**31)),
+    Candidate: (P, Q, LOGPROB),
+    Row: (("entropy", -LOOSE, 1e3), ("draft_entropy", -LOOSE, 1e3)),
+    Evidence: (("passes", 0, 1e9), ("caught_up", 0, 1e9)),
+    Timing: tuple((field.name, 0, 1e9) for field in fields(Timing)),
+    Round: (
+        ("last_p", 0, 1 + LOOSE),
+        ("last_logprob", -math.inf, LOOSE),
+        ("last_u", 0, 1),
+        ("began", 0, 1e12),
+    ),
+    LosslessReport: (("worst_gap", 0, math.inf), ("plain_tpot", 0, 1e9)),
+    Trace: (("prefill_seconds", 0, 1e9),),
+    Environment: (("threads", 0, 2**31),),
+}
 
 
 def check(trace: Trace) -> None:
@@ -24,11 +55,11 @@ def check(trace: Trace) -> None:
     scheme = trace.config.scheme
     _require(SCHEME.fullmatch(scheme), "config.scheme", scheme, "a-z, 0-9 and _")
     _require(trace.prompt, "prompt", trace.prompt, "at least one token")
-    _require(trace.prefill_seconds >= 0, "prefill_seconds", trace.prefill_seconds, "0 or more")
+    _in_range(trace, "")
+    _in_range(trace.environment, "environment")
     for name, card in (("target", trace.target), ("draft", trace.draft)):
         if card is not None:
             _check_card(card, name)
-    _check_end(trace)
     position = len(trace.prompt)
     for index, r in enumerate(trace.rounds):
         try:
@@ -41,15 +72,21 @@ def check(trace: Trace) -> None:
             raise e.inside(f"rounds[{index}]") from None
         position += r.acceptance_length
     _require(position - len(trace.prompt) <= MAX_TOKENS, "output", position, f"{MAX_TOKENS} tokens")
+    _check_end(trace)
     _check_tokens(trace)
 
 
-def check_counts(said: Counts, trace: Trace) -> None:
+def check_counts(counts: Json, trace: Trace) -> None:
     """Raise Damaged where a header does not add up to its trace; seconds are rounded."""
+    try:
+        said = decode(Counts, counts)
+    except Damaged as e:
+        raise e.inside("counts") from None
     real = count(trace)
-    close = abs(said.decode_seconds - real.decode_seconds) <= 1e-3 * (1 + real.decode_seconds)
-    same = replace(said, decode_seconds=real.decode_seconds) == real
-    _require(close and same, "counts", said, f"the sum of what follows, {real}")
+    for field in fields(Counts):
+        value, sum_ = getattr(said, field.name), getattr(real, field.name)
+        close = abs(value - sum_) <= (1e-3 * (1 + sum_) if isinstance(sum_, float) else 0)
+        _require(close, f"counts.{field.name}", value, f"{sum_}, the sum of what follows")
 
 
 def _require(holds: object, where: str, given: object, allowed: str) -> None:
@@ -73,6 +110,7 @@ def _check_end(trace: Trace) -> None:
         _require(0 <= parent.round <= len(trace.rounds), "parent.round", parent.round, "a round")
     if report is None:
         return
+    _in_range(report, "lossless")
     at, size = report.first_divergence, len(trace.output)
     _require(0 <= report.compared <= size, "lossless.compared", report.compared, f"0 to {size}")
     if at is not None:
@@ -91,9 +129,7 @@ def _check_round(r: Round) -> None:
     linked = all(r.draft.parents[node] == chain[i] for i, node in enumerate(chain[1:]))
     _require(linked, ".path", chain[1:], "each node the child of the one before")
     _require(r.acceptance_length, ".last_token", None, "a token, where nothing was accepted")
-    for i, (name, low, high, value) in enumerate(_numbers(r)):
-        if value is not None and not low <= value <= high:
-            raise Damaged(f"is {value}; allowed: {low} to {high}", f".{name} (number {i})")
+    _check_ranges(r)
     _check_shapes(r, nodes)
     kept = set(chain[1:])
     for i, each in enumerate(r.checks):
@@ -101,6 +137,27 @@ def _check_round(r: Round) -> None:
             _check_decision(each, each.node in kept)
         except Damaged as e:
             raise e.inside(f".checks[{i}]") from None
+
+
+def _check_ranges(r: Round) -> None:
+    _in_range(r, "")
+    _in_range(r.timing, ".timing")
+    _in_range(r.evidence, ".evidence")
+    for name, items in (("checks", r.checks), ("nodes", r.nodes), ("rows", r.rows)):
+        for i, item in enumerate(items):
+            _in_range(item, f".{name}[{i}]")
+    for i, row in enumerate(r.rows):
+        for j, bar in enumerate(row.top):
+            _in_range(bar, f".rows[{i}].top[{j}]")
+    for i, score in enumerate(r.evidence.scores):
+        _require(0 <= score <= 1 + LOOSE, f".evidence.scores[{i}]", score, "0 to 1")
+
+
+def _in_range(item: object, where: str) -> None:
+    for name, low, high in RANGES[type(item)]:
+        value = getattr(item, name)
+        if value is not None and not low <= value <= high:
+            raise Damaged(f"is {show(value)}; allowed: {low} to {high}", f"{where}.{name}")
 
 
 def _check_shapes(r: Round, nodes: int) -> None:
@@ -124,32 +181,6 @@ def _check_decision(each: Check, kept: bool) -> None:
     if each.u is not None and abs(each.u - each.threshold) > 1e-9:
         drawn = each.u < each.threshold
         _require(drawn == each.accepted, ".accepted", each.accepted, f"{drawn}: u < threshold")
-
-
-def _numbers(r: Round) -> Iterator[tuple[str, float, float, float | None]]:
-    """Name, least, most and value of everything that has a range."""
-    one, inf = 1 + LOOSE, float("inf")
-    yield "last_p", 0, one, r.last_p
-    yield "last_logprob", -inf, LOOSE, r.last_logprob
-    yield "last_u", 0, 1, r.last_u
-    yield "began", 0, 1e12, r.began
-    for name in ("draft", "score", "verify", "commit", "record", "total"):
-        yield f"timing.{name}", 0, 1e9, getattr(r.timing, name)
-    for each in r.checks:
-        yield from (("p", 0, one, each.p), ("q", 0, one, each.q), ("u", 0, 1, each.u))
-        yield "threshold", 0, one, each.threshold
-    for score in r.nodes:
-        yield from (("p", 0, one, score.p), ("q", 0, one, score.q))
-        yield from (("logprob", -inf, LOOSE, score.logprob), ("rank", 0, 2**31, score.rank))
-    for row in r.rows:
-        yield "entropy", -LOOSE, 1e3, row.entropy
-        yield "draft_entropy", -LOOSE, 1e3, row.draft_entropy
-        for bar in row.top:
-            yield from (("p", 0, one, bar.p), ("q", 0, one, bar.q))
-            yield "logprob", -inf, LOOSE, bar.logprob
-    yield from (("evidence.scores", 0, one, score) for score in r.evidence.scores)
-    yield "evidence.passes", 0, 1e9, r.evidence.passes
-    yield "evidence.caught_up", 0, 1e9, r.evidence.caught_up
 
 
 def _check_tokens(trace: Trace) -> None:

@@ -5,7 +5,7 @@ only is an object of columns; bytes are text of one character per byte (latin-1)
 number is the string "inf" or "-inf"; NaN does not exist.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from types import NoneType, UnionType
@@ -27,6 +27,8 @@ from specviz.traces.scalars import (
     show,
 )
 
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 # 6 significant digits are more than these numbers are good for, and a third of the file. What a
@@ -83,11 +85,11 @@ def _optional(inner: Codec) -> Codec:
     return Codec(encode, decode, inner.numeric)
 
 
-def _each(decode: Callable[[Json], object], values: list[Json]) -> list[object]:
-    done: list[object] = []
+def _each(turn: Callable[[A], B], values: Iterable[A]) -> list[B]:
+    done: list[B] = []
     try:
         for value in values:
-            done.append(decode(value))
+            done.append(turn(value))
     except Damaged as e:
         raise e.inside(f"[{len(done)}]") from None
     return done
@@ -99,7 +101,7 @@ def _sequence(item: object) -> Codec:
     one = codec(item)
 
     def encode(values: tuple[object, ...]) -> Json:
-        return [one.encode(value) for value in values]
+        return _each(one.encode, values)
 
     def decode(value: Json) -> object:
         return tuple(_each(one.decode, decode_list(value)))
@@ -224,7 +226,7 @@ def _encode_columns(cls: type, values: tuple[object, ...]) -> Json:
     done: dict[str, Json] = {}
     for name, encode in _encoders(cls):
         try:
-            done[name] = [encode(getattr(value, name)) for value in values]
+            done[name] = _each(encode, [getattr(value, name) for value in values])
         except Damaged as e:
             raise e.inside(f".{name}") from None
     return done

@@ -17,7 +17,7 @@ from specviz.errors import TraceError
 from specviz.traces.checks import check, check_counts
 from specviz.traces.codec import decode, encode
 from specviz.traces.scalars import Damaged, Json
-from specviz.traces.schema import Counts, Header, Trace, count, migrate
+from specviz.traces.schema import Header, Trace, count, migrate
 
 FORMAT = "specviz-trace"
 GZIP_FROM = 256 * 1024  # bytes of JSON
@@ -44,8 +44,8 @@ def to_json(trace: Trace) -> str:
         TraceError: the trace is not consistent; `load` would refuse it.
     """
     try:
-        check(trace)
         data, counts = encode(trace), encode(count(trace))
+        check(trace)
     except Damaged as e:
         raise TraceError(f"this run cannot be saved: {e}") from e
     rounds = data.pop("rounds")
@@ -104,7 +104,7 @@ def load(source: Path | str | bytes) -> Trace:
         counts = data.pop("counts", None)
         trace = decode(Trace, data)
         check(trace)
-        check_counts(decode(Counts, counts), trace)
+        check_counts(counts, trace)
     except Damaged as e:
         raise TraceError(f"{name} is damaged: {e}") from e
     except TraceError as e:
