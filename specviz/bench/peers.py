@@ -1,11 +1,10 @@
 """Other programs that decode the same model, measured in the same process."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -13,7 +12,7 @@ from torch import Tensor
 from specviz.errors import ConfigError
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import GenerationConfig
 
 PEERS = ("transformers",)
 
@@ -50,6 +49,20 @@ class Peer(Protocol):
     def decode(self, prompt: Sequence[int], tokens: int) -> Decoded: ...
 
 
+class Generating(Protocol):
+    """What is used of a model of transformers."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def generation_config(self) -> "GenerationConfig": ...
+
+    def generate(
+        self, inputs: Tensor, *, attention_mask: Tensor, max_new_tokens: int, streamer: "_Clock"
+    ) -> Tensor: ...
+
+
 class _Clock:
     """A streamer of `generate`: notes when each token arrived. The prompt arrives first."""
 
@@ -68,7 +81,7 @@ class TransformersPeer:
 
     name = "transformers"
 
-    def __init__(self, model: "PreTrainedModel") -> None:
+    def __init__(self, model: Generating) -> None:
         self.model = model
         settings = model.generation_config
         # No end token and no processors: every step is one forward pass and an argmax.
@@ -88,27 +101,21 @@ class TransformersPeer:
         model = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, trust_remote_code=False, use_safetensors=True
         )
-        return cls(model.to(device).eval())
+        torch.nn.Module.to(model, device)  # from_pretrained has called eval
+        return cls(cast(Generating, model))
 
     def decode(self, prompt: Sequence[int], tokens: int) -> Decoded:
         ids = torch.tensor([list(prompt)], device=self.model.device)
         clock = _Clock()
         began = perf_counter()
-        with _inference():
+        with torch.inference_mode():
             out = self.model.generate(
-                ids,
-                attention_mask=torch.ones_like(ids),
-                max_new_tokens=tokens,
-                streamer=clock,
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, streamer=clock
             )
         total = perf_counter() - began
         output = tuple(out[0, len(prompt) :].tolist())
         first, last = clock.times[1], clock.times[-1]
         return Decoded(output, total, (last - first) / max(1, len(output) - 1))
-
-
-def _inference() -> AbstractContextManager[object]:
-    return torch.inference_mode()
 
 
 def check_peers(names: Sequence[str]) -> None:

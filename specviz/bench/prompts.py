@@ -130,8 +130,7 @@ BUILT_IN: tuple[BuiltInPrompt, ...] = (
         "edit-rename",
         "edit",
         "Rename a variable",
-        "Rename the variable s to total in this function. Answer with the whole function only.\n\n"
-        f"```python\n{_FUNCTION}\n```",
+        f"Copy this code and rename the variable s to total.\n\n```python\n{_FUNCTION}\n```",
     ),
     BuiltInPrompt(
         "edit-method",
@@ -148,12 +147,11 @@ BUILT_IN: tuple[BuiltInPrompt, ...] = (
         f"```javascript\n{_LOOP}\n```",
     ),
     BuiltInPrompt(
-        "copy-paragraph",
+        "copy-letter",
         "copy",
-        "The same paragraph three times",
-        "Write the same paragraph three times",
+        "A text, word for word",
+        f"Repeat the following text exactly, word for word:\n\n{_LETTER}",
     ),
-    BuiltInPrompt("copy-hello", "copy", "Repeat one word", "Repeat the word 'hello' twenty times."),
     BuiltInPrompt(
         "copy-list",
         "copy",
@@ -161,10 +159,16 @@ BUILT_IN: tuple[BuiltInPrompt, ...] = (
         f"Repeat this list exactly, word for word:\n\n{_LIST}",
     ),
     BuiltInPrompt(
-        "copy-letter",
+        "copy-paragraph",
         "copy",
-        "A text, word for word",
-        f"Repeat the following text exactly, word for word:\n\n{_LETTER}",
+        "The same paragraph three times",
+        "Write the same paragraph three times",
+    ),
+    BuiltInPrompt(
+        "copy-hello",
+        "copy",
+        "Repeat one word",
+        "Repeat the word 'hello' many times: hello hello hello hello",
     ),
     BuiltInPrompt(
         "json-person",

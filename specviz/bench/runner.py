@@ -79,7 +79,7 @@ def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | None:
         return None
     target = loaded.target
     dtype = str(target.dtype).removeprefix("torch.")
-    return load(spec, device=str(target.device), dtype=dtype)
+    return load(spec, device=target.device.type, dtype=dtype)
 
 
 def open_session(loaded: Loaded, request: Request, draft: Loaded | None = None) -> DecodeSession:

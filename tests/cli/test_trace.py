@@ -110,12 +110,9 @@ def test_a_missing_trace_is_refused(call: Call, tmp_path: Path) -> None:
 
 
 def test_terminal_codes_inside_a_trace_are_shown_and_not_obeyed(call: Call, trace: Path) -> None:
-    import base64
-
     data = json.loads(trace.read_text(encoding="utf-8"))
     data["title"] = "evil \x1b[2J title"
     trace.write_text(json.dumps(data), encoding="utf-8")
-    del base64
     outcome = call("trace", "show", str(trace))
     assert outcome.status == 0
     assert "\x1b" not in outcome.out

@@ -1,0 +1,60 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from specviz.models.store import cache_dir
+from tests.cli.conftest import Call
+
+
+def test_bench_prints_one_json_object(call: Call, model: Path) -> None:
+    flags = ("--model", str(model), "--device", "cpu", "--dtype", "float32")
+    small = ("--classes", "maths", "--schemes", "ngram", "--max-tokens", "4", "--repeats", "1")
+    outcome = call("bench", *flags, *small, "-D", "2", "--no-overhead", "--json")
+    assert [row["scheme"] for row in outcome.json["schemes"]] == ["none", "ngram"]
+    assert outcome.json["peers"] == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        (("--repeats", "0"), "repeats"),
+        (("--max-tokens", "-3"), "max_tokens"),
+        (("-D", "0"), "draft_length"),
+        (("--classes", "poems"), "poems"),
+        (("--schemes", "gram"), "gram"),
+        (("--against", "magic"), "magic"),
+    ],
+)
+def test_bench_refuses_what_it_cannot_measure(
+    call: Call, flags: tuple[str, ...], word: str
+) -> None:
+    outcome = call("bench", "--model", "/no/such/folder", *flags)
+    assert outcome.status == 2
+    assert word in outcome.err
+
+
+def test_doctor_names_what_is_here_and_what_is_not(call: Call) -> None:
+    outcome = call("doctor")
+    for word in ("torch", "device", "dtype", "cache", str(cache_dir()), "triton", "embedded"):
+        assert word in outcome.out
+
+
+def test_doctor_gives_advice_for_everything_that_is_missing(call: Call) -> None:
+    outcome = call("doctor", "--json")
+    findings = json.loads(outcome.out)["findings"]
+    assert all(f["advice"] for f in findings if f["state"] == "problem")
+    assert outcome.status == (0 if outcome.json["healthy"] else 1)
+
+
+def test_doctor_says_when_the_cache_cannot_be_used(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder", encoding="utf-8")
+    monkeypatch.setenv("SPECVIZ_CACHE", str(file))
+    outcome = call("doctor", "--json")
+    cache = next(f for f in outcome.json["findings"] if f["name"] == "cache")
+    assert cache["state"] == "problem"
+    assert "SPECVIZ_CACHE" in cache["advice"]
+    assert outcome.status == 1
