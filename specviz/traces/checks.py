@@ -131,12 +131,7 @@ def _check_round(r: Round) -> None:
     _require(r.acceptance_length, ".last_token", None, "a token, where nothing was accepted")
     _check_ranges(r)
     _check_shapes(r, nodes)
-    kept = set(chain[1:])
-    for i, each in enumerate(r.checks):
-        try:
-            _check_decision(each, each.node in kept)
-        except Damaged as e:
-            raise e.inside(f".checks[{i}]") from None
+    _check_decisions(r, set(chain[1:]))
 
 
 def _check_ranges(r: Round) -> None:
@@ -175,12 +170,28 @@ def _check_shapes(r: Round, nodes: int) -> None:
             _require(0 <= span[0] <= span[1], f".evidence.{name}", span, "start before end")
 
 
-def _check_decision(each: Check, kept: bool) -> None:
-    _require(each.accepted == kept, ".accepted", each.accepted, f"{kept}, as the path says")
-    # u * q < p and u < p / q may differ in the last bit
-    if each.u is not None and abs(each.u - each.threshold) > 1e-9:
-        drawn = each.u < each.threshold
-        _require(drawn == each.accepted, ".accepted", each.accepted, f"{drawn}: u < threshold")
+def _check_decisions(r: Round, kept: set[int]) -> None:
+    for i, each in enumerate(r.checks):
+        stands = each.node in kept
+        _require(
+            each.accepted == stands,
+            f".checks[{i}].accepted",
+            each.accepted,
+            f"{stands}, as in path",
+        )
+    wrong = [i for i, each in enumerate(r.checks) if _passed(each) not in (each.accepted, None)]
+    # Block verification keeps a node whose own test failed if one after it passed.
+    passed = [each.node for each in r.checks if _passed(each) is not False]
+    if wrong and kept != set(range(max(passed, default=ROOT) + 1)):
+        where = f".checks[{wrong[0]}].accepted"
+        _require(False, where, r.checks[wrong[0]].accepted, "what u < threshold says")
+
+
+def _passed(each: Check) -> bool | None:
+    """What the draw says; None without one, or where u * q < p and u < p / q may differ."""
+    if each.u is None or abs(each.u - each.threshold) < 1e-9:
+        return None
+    return each.u < each.threshold
 
 
 def _check_tokens(trace: Trace) -> None:

@@ -199,12 +199,22 @@ def test_a_story_that_does_not_add_up_is_refused(name):
     refused(changed(DATA, path, value), match)
 
 
-def test_a_decision_that_contradicts_its_own_numbers_is_refused():
-    checks = SAMPLED[ROUNDS][0]["checks"]
-    other = [1 - 1e-6 if ok else 0.0 for ok in checks["accepted"]]
-    thresholds = [min(t, 0.5) for t in checks["threshold"]]
-    data = changed(SAMPLED, (ROUNDS, 0, "checks", "threshold"), thresholds)
-    refused(changed(data, (ROUNDS, 0, "checks", "u"), other), "u < threshold")
+# Two nodes kept, the third refused: draws that say so, and draws that do not.
+@pytest.mark.parametrize(
+    ("u", "holds"),
+    [
+        ((0.1, 0.1, 0.9), True),
+        ((0.9, 0.1, 0.9), True),  # block verification: a later test passed
+        ((0.1, 0.9, 0.9), False),
+        ((0.1, 0.1, 0.1), False),
+        ((0.1, 0.1, None), True),
+    ],
+)
+def test_a_decision_that_contradicts_its_own_numbers_is_refused(u, holds):
+    at = (ROUNDS, 0, "checks")
+    data = changed(changed(DATA, (*at, "u"), u), (*at, "threshold"), [0.5, 0.5, 0.5])
+    message = outcome(data)
+    assert not message if holds else "u < threshold" in message
 
 
 def test_a_round_told_twice_is_refused():
