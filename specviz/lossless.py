@@ -7,7 +7,7 @@ from statistics import median
 import torch
 
 from specviz.config import SessionConfig
-from specviz.drafters.base import NOTHING, Context, Proposal
+from specviz.drafters.none import PlainDrafter
 from specviz.events import LosslessClass, LosslessReport
 from specviz.session import DecodeSession
 
@@ -16,16 +16,6 @@ from specviz.session import DecodeSession
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
 
 REPLAY = SessionConfig(scheme="none", draft_length=0, detail="off")
-
-
-@dataclass(frozen=True, slots=True)
-class Undrafted:
-    """The empty drafter: with it, the loop is plain decoding."""
-
-    name: str = "none"
-
-    def propose(self, context: Context, budget: int) -> Proposal:
-        return NOTHING
 
 
 @dataclass(slots=True)
@@ -59,7 +49,7 @@ def replay_plain(
     decoding would have chosen there; up to the first difference that is its very text. The same
     pass times plain decoding. Sampled runs are only timed: their text may differ and be right.
     """
-    plain = session.fork(0, drafter=Undrafted(), config=REPLAY)
+    plain = session.fork(0, drafter=PlainDrafter(), config=REPLAY)
     gaps, seconds = _Gaps(), list[float]()
     for index, token in enumerate(session.output):
         if should_stop():
