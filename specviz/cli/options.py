@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from specviz.bench import prompts
 from specviz.config import DrafterOptions, SamplingParams, SessionConfig
-from specviz.drafters import check_scheme
+from specviz.drafters import SCHEMES, check_scheme
 from specviz.errors import ConfigError, PromptError
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def add_prompt(parser: argparse.ArgumentParser) -> None:
 def add_scheme(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the drafter and of verification."""
     group = parser.add_argument_group("scheme")
-    group.add_argument("--scheme", default=_CONFIG.scheme, help="(default: %(default)s)")
+    group.add_argument(
+        "--scheme", default=_CONFIG.scheme, help=f"{', '.join(SCHEMES)} (default: %(default)s)"
+    )
     group.add_argument("-D", "--draft-length", type=int, default=_CONFIG.draft_length, metavar="D")
     group.add_argument("--verifier", default=_CONFIG.verifier, help="auto, greedy, sampled, block")
     group.add_argument("--detail", default=_CONFIG.detail, help="off, light, full")

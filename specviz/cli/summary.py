@@ -125,9 +125,10 @@ def paragraph(trace: Trace) -> str:
         f"{summary.accepted} of {summary.drafted} drafted tokens accepted "
         f"({_percent(summary.acceptance_rate)}); "
         f"{_percent(summary.hit_rate)} of rounds had a draft",
-        f"{_number(facts['tpot_ms'])} ms per token; plain decoding "
-        f"{_number(facts['baseline_tpot_ms'])} ms; speedup {_number(facts['speedup'], 2)} "
-        f"(predicted {_number(facts['predicted_speedup'], 2)}); prefill not counted",
+        f"per token, prefill not counted: {_number(facts['tpot_ms'], unit=' ms')}; plain decoding: "
+        f"{_number(facts['baseline_tpot_ms'], unit=' ms')}; "
+        f"speedup: {_number(facts['speedup'], 2, 'x')}; "
+        f"predicted: {_number(facts['predicted_speedup'], 2, 'x')}",
         f"mean round, ms: {_phases(facts['timing'])}",
         f"same as plain decoding: {verdict(trace.lossless)}",
         f"finished: {_finish(trace)}",
@@ -163,8 +164,8 @@ def _phases(values: Value) -> str:
     return ", ".join(f"{name} {_number(value)}" for name, value in values.items())
 
 
-def _number(value: Value, digits: int = 1) -> str:
-    return f"{value:.{digits}f}" if isinstance(value, int | float) else "not measured"
+def _number(value: Value, digits: int = 1, unit: str = "") -> str:
+    return f"{value:.{digits}f}{unit}" if isinstance(value, int | float) else "not measured"
 
 
 def _percent(value: float | None) -> str:

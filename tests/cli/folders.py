@@ -18,13 +18,18 @@ CHAT = (
 )
 
 
-def write_model(folder: Path, *, seed: int = 0, context: int = 256, swap: bool = False) -> Path:
-    """Write config, weights and tokenizer; `swap` exchanges the bytes of two ids."""
+def write_model(folder: Path, *, context: int = 256, swap: bool = False, nan: bool = False) -> Path:
+    """Write config, weights and tokenizer.
+
+    `swap` exchanges the bytes of two ids; `nan` puts a NaN into the output head.
+    """
     folder.mkdir()
     shape = TinyShape(vocab=VOCAB, context=context, hidden=32, layers=1, intermediate=32)
     settings = shape.settings("llama") | {"eos_token_id": END}
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-    tensors = tiny_tensors(read_llama_config(settings, name="tiny"), seed)
+    tensors = tiny_tensors(read_llama_config(settings, name="tiny"))
+    if nan:
+        tensors["lm_head.weight"][7, 3] = torch.nan
     save_file(
         {name: t.to(torch.float32).contiguous() for name, t in tensors.items()},
         folder / "model.safetensors",

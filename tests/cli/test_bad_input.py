@@ -118,6 +118,14 @@ def test_d1_a_draft_model_of_another_vocabulary_is_refused(decode: Call, tmp_pat
     refused(decode("--scheme", "draft_model", "--draft-model", str(other)), "5")
 
 
+def test_nan_in_the_weights_stops_the_run_and_says_where(call: Call, tmp_path: Path) -> None:
+    poisoned = write_model(tmp_path / "poisoned", nan=True)
+    outcome = call("run", "--prompt", "a", "--model", str(poisoned), "--dtype", "float32")
+    assert outcome.status == 2
+    assert "NaN" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
 def test_an_unreadable_prompt_file_is_named(decode: Call, tmp_path: Path) -> None:
     refused(decode("--prompt-file", str(tmp_path / "none.txt")), "none.txt")
     binary = tmp_path / "binary"
