@@ -60,7 +60,8 @@ def write_tokenizer(metadata: Metadata, folder: Path) -> None:
         tokenizer.post_processor = TemplateProcessing(
             single=f"{bos} $A", pair=f"{bos} $A $B", special_tokens=[(bos, tokens.index(bos))]
         )
-    tokenizer.save(str(folder / "tokenizer.json"))
+    # Written by Python: the library reports a full disk as a bare Exception.
+    (folder / "tokenizer.json").write_text(tokenizer.to_str(), "utf-8")
     config: dict[str, object] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
