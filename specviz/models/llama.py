@@ -61,7 +61,7 @@ class LlamaTarget:
         """Check and fuse `tensors` (Hugging Face names)."""
         device = device or torch.device("cpu")
         weights = fuse(config, tensors, device, dtype)
-        return cls(config, weights, RopeTable(config.rope, config.target.head_dim, device, dtype))
+        return cls(config, weights, RopeTable(config.rope, config.target.head_dim, device))
 
     @property
     def config(self) -> TargetConfig:
@@ -133,7 +133,7 @@ class LlamaTarget:
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, self.weights.head).float()
+        return self.weights.head(hidden).float()
 
     def _empty_cache(self) -> KVCache:
         c = self.config
@@ -170,14 +170,17 @@ class LlamaTarget:
         positions = torch.tensor(draft_positions(draft, past), device=self.device)
         turned = c.heads + c.kv_heads
         size = (len(tokens), turned + c.kv_heads, c.head_dim)
-        cos = torch.ones(size, dtype=self.dtype, device=self.device)
-        sin = torch.zeros(size, dtype=self.dtype, device=self.device)
+        cos = torch.ones(size, device=self.device)
+        sin = torch.zeros(size, device=self.device)
         cos[:, :turned] = self._rope.cos[positions][:, None]
         sin[:, :turned] = self._rope.sin[positions][:, None]
+        scale = c.head_dim**-0.5  # of the attention scores, applied to the queries here
+        cos[:, : c.heads] *= scale
+        sin[:, : c.heads] *= scale
         return Step(
             tokens=torch.tensor(tokens, device=self.device),
-            cos=cos,
-            sin=sin,
+            cos=cos.to(self.dtype),
+            sin=sin.to(self.dtype),
             masks=self._masks(draft, positions),
         )
 
@@ -200,33 +203,30 @@ class LlamaTarget:
         Without `last_layer` nothing is computed beyond the last keys and values.
         """
         step = self._step((root, *draft.tokens), draft)
-        w, eps = self.weights, self.llama.eps
+        w = self.weights
         hidden = F.embedding(step.tokens, w.embed)
         for index, layer in enumerate(w.layers):
             self._tap(index, hidden)
-            normed = F.rms_norm(hidden, hidden.shape[-1:], layer.input_norm, eps)
-            q, k, v = self._project(index, layer, normed, step)
+            q, k, v = self._project(index, layer, layer.input_norm(hidden), step)
             if index == len(w.layers) - 1 and not last_layer:
                 return hidden
             attended = attend(q, k, v, step.masks[self.llama.windows[index]])
-            hidden = hidden + F.linear(attended, layer.o, layer.o_bias)
-            normed = F.rms_norm(hidden, hidden.shape[-1:], layer.post_norm, eps)
-            gate, up = F.linear(normed, layer.gate_up, layer.gate_up_bias).chunk(2, dim=-1)
-            hidden = hidden + F.linear(F.silu(gate).mul_(up), layer.down, layer.down_bias)
-        hidden = F.rms_norm(hidden, hidden.shape[-1:], w.norm, eps)
+            hidden = layer.o(attended).add_(hidden)
+            gate, up = layer.gate_up(layer.post_norm(hidden)).chunk(2, dim=-1)
+            hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
+        hidden = w.norm(hidden)
         self._tap(len(w.layers), hidden)
         return hidden
 
     def _project(
         self, index: int, layer: LayerWeights, normed: Tensor, step: Step
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries [rows, heads, head_dim] turned, and all keys and values of the layer."""
+        """Turned and scaled queries [rows, heads, head_dim]; all keys and values of the layer."""
         c = self.config
-        x = F.linear(normed, layer.qkv, layer.qkv_bias).view(step.cos.shape)
+        x = layer.qkv(normed).view(step.cos.shape)
         if layer.qk_norm is not None:
             turned = x[:, : c.heads + c.kv_heads]
-            unit = F.rms_norm(turned, (c.head_dim,), None, self.llama.eps)
-            turned.copy_(unit * layer.qk_norm)
+            turned.copy_(layer.qk_norm(turned))
         x = torch.addcmul(x * step.cos, x.roll(c.head_dim // 2, -1), step.sin)
         kv = x[:, c.heads :].view(-1, 2, c.kv_heads, c.head_dim)
         k, v = self._cache.write(index, kv)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from specviz.errors import ModelCorrupt
+from specviz.models.layers import HeadNorm, Linear, RMSNorm
 from specviz.models.llama_config import LlamaConfig
 
 IGNORED = "rotary_emb.inv_freq"  # old exports store what follows from the config
@@ -14,19 +15,15 @@ IGNORED = "rotary_emb.inv_freq"  # old exports store what follows from the confi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerWeights:
-    """One decoder layer; linear weights are [out, in]."""
+    """One decoder layer."""
 
-    input_norm: Tensor
-    qkv: Tensor  # queries, keys and values below each other
-    qkv_bias: Tensor | None
-    qk_norm: Tensor | None  # [heads + kv_heads, head_dim], one row per head
-    o: Tensor
-    o_bias: Tensor | None
-    post_norm: Tensor
-    gate_up: Tensor
-    gate_up_bias: Tensor | None
-    down: Tensor
-    down_bias: Tensor | None
+    input_norm: RMSNorm
+    qkv: Linear  # queries, keys and values below each other
+    qk_norm: HeadNorm | None  # [heads + kv_heads, head_dim], one row per head
+    o: Linear
+    post_norm: RMSNorm
+    gate_up: Linear
+    down: Linear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +32,8 @@ class LlamaWeights:
 
     embed: Tensor  # [vocab, hidden]
     layers: tuple[LayerWeights, ...]
-    norm: Tensor
-    head: Tensor  # [vocab, hidden]; the embedding itself when tied
+    norm: RMSNorm
+    head: Linear
 
 
 def check_tensors(config: LlamaConfig, tensors: Mapping[str, Tensor]) -> None:
@@ -76,48 +73,41 @@ def fuse(
     def get(name: str) -> Tensor:
         return tensors[name].to(device, dtype)
 
-    def join(at: str, names: tuple[str, ...], kind: str) -> Tensor | None:
-        if f"{at}{names[0]}.{kind}" not in tensors:
-            return None
-        parts = [get(f"{at}{name}.{kind}") for name in names]
+    def join(names: tuple[str, ...]) -> Tensor:
+        parts = [get(name) for name in names]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def linear(at: str, *names: str) -> tuple[Tensor, Tensor | None]:
-        weight = join(at, names, "weight")
-        assert weight is not None  # check_tensors saw it
-        return weight, join(at, names, "bias")
+    def linear(at: str, *names: str) -> Linear:
+        weight = join(tuple(f"{at}{name}.weight" for name in names))
+        biases = tuple(f"{at}{name}.bias" for name in names)
+        return Linear(weight, join(biases) if biases[0] in tensors else None)
+
+    def norm(name: str) -> RMSNorm:
+        return RMSNorm(get(name), config.eps)
 
     def layer(index: int) -> LayerWeights:
         at = f"model.layers.{index}."
         attention, mlp = at + "self_attn.", at + "mlp."
-        qkv, qkv_bias = linear(attention, "q_proj", "k_proj", "v_proj")
-        o, o_bias = linear(attention, "o_proj")
-        gate_up, gate_up_bias = linear(mlp, "gate_proj", "up_proj")
-        down, down_bias = linear(mlp, "down_proj")
         return LayerWeights(
-            input_norm=get(at + "input_layernorm.weight"),
-            qkv=qkv,
-            qkv_bias=qkv_bias,
-            qk_norm=_head_norms(config, get, attention) if config.qk_norm else None,
-            o=o,
-            o_bias=o_bias,
-            post_norm=get(at + "post_attention_layernorm.weight"),
-            gate_up=gate_up,
-            gate_up_bias=gate_up_bias,
-            down=down,
-            down_bias=down_bias,
+            input_norm=norm(at + "input_layernorm.weight"),
+            qkv=linear(attention, "q_proj", "k_proj", "v_proj"),
+            qk_norm=_qk_norm(config, get, attention) if config.qk_norm else None,
+            o=linear(attention, "o_proj"),
+            post_norm=norm(at + "post_attention_layernorm.weight"),
+            gate_up=linear(mlp, "gate_proj", "up_proj"),
+            down=linear(mlp, "down_proj"),
         )
 
     embed = get("model.embed_tokens.weight")
     return LlamaWeights(
         embed=embed,
         layers=tuple(layer(i) for i in range(config.target.layers)),
-        norm=get("model.norm.weight"),
-        head=embed if config.tied else get("lm_head.weight"),
+        norm=norm("model.norm.weight"),
+        head=Linear(embed if config.tied else get("lm_head.weight")),
     )
 
 
-def _head_norms(config: LlamaConfig, get: Callable[[str], Tensor], attention: str) -> Tensor:
+def _qk_norm(config: LlamaConfig, get: Callable[[str], Tensor], attention: str) -> HeadNorm:
     queries = get(attention + "q_norm.weight").expand(config.target.heads, -1)
     keys = get(attention + "k_norm.weight").expand(config.target.kv_heads, -1)
-    return torch.cat((queries, keys))
+    return HeadNorm(torch.cat((queries, keys)), config.eps)

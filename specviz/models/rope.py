@@ -34,16 +34,16 @@ class Rope:
 
 
 class RopeTable:
-    """cos and sin by position, made once and extended by doubling.
+    """cos and sin by position in float32, made once and extended by doubling.
 
     The first half of the sines is negated: turning a head x is then x * cos + swap(x) * sin, where
     `swap` exchanges the two halves.
     """
 
-    def __init__(self, rope: Rope, head_dim: int, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(self, rope: Rope, head_dim: int, device: torch.device) -> None:
         self._frequencies = rope.frequencies(head_dim)
-        self._device, self._dtype = device, dtype
-        self.cos = self.sin = torch.empty(0, head_dim, device=device, dtype=dtype)
+        self._device = device
+        self.cos = self.sin = torch.empty(0, head_dim, device=device)
 
     def reserve(self, positions: int) -> None:
         """Make sure that rows 0 to `positions - 1` exist."""
@@ -52,5 +52,5 @@ class RopeTable:
         positions = max(positions, 2 * len(self.cos), 256)
         angle = torch.arange(positions, dtype=torch.float32)[:, None] * self._frequencies
         cos, sin = angle.cos(), angle.sin()
-        self.cos = torch.cat((cos, cos), dim=1).to(self._device, self._dtype)
-        self.sin = torch.cat((-sin, sin), dim=1).to(self._device, self._dtype)
+        self.cos = torch.cat((cos, cos), dim=1).to(self._device)
+        self.sin = torch.cat((-sin, sin), dim=1).to(self._device)

@@ -1,12 +1,12 @@
 """Random models small enough to reason about, made in code: for tests and for first looks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
+from specviz.models.layers import Linear
 from specviz.models.llama import LlamaTarget
 from specviz.models.llama_config import LlamaConfig, read_llama_config
 from specviz.models.llama_weights import LayerWeights, LlamaWeights
@@ -97,22 +97,31 @@ def tiny_llama(
 
 
 def perturb(target: LlamaTarget, scale: float = 0.1, seed: int = 1) -> LlamaTarget:
-    """Return a copy with noise of `scale` times each tensor's own spread, and an empty cache."""
+    """Return a copy with noise of `scale` times the spread of each matrix, and an empty cache."""
     generator = torch.Generator().manual_seed(seed)
 
     def noisy(value: Tensor) -> Tensor:
         noise = torch.randn(value.shape, generator=generator)
         return (value.float() + scale * value.float().std() * noise).to(value.dtype)
 
+    def linear(old: Linear) -> Linear:
+        return Linear(noisy(old.weight), old.bias)
+
+    def layer(old: LayerWeights) -> LayerWeights:
+        return replace(
+            old,
+            qkv=linear(old.qkv),
+            o=linear(old.o),
+            gate_up=linear(old.gate_up),
+            down=linear(old.down),
+        )
+
     w = target.weights
-    layers = tuple(_mapped(layer, noisy) for layer in w.layers)
     embed = noisy(w.embed)
-    head = embed if target.llama.tied else noisy(w.head)
-    weights = LlamaWeights(embed=embed, layers=layers, norm=noisy(w.norm), head=head)
+    weights = LlamaWeights(
+        embed=embed,
+        layers=tuple(layer(old) for old in w.layers),
+        norm=w.norm,
+        head=Linear(embed) if target.llama.tied else linear(w.head),
+    )
     return target.with_weights(weights, name=f"{target.config.name}+{scale:g}")
-
-
-def _mapped(layer: LayerWeights, change: Callable[[Tensor], Tensor]) -> LayerWeights:
-    values = {field.name: getattr(layer, field.name) for field in fields(layer)}
-    changed = {name: value if value is None else change(value) for name, value in values.items()}
-    return replace(layer, **changed)

@@ -144,7 +144,7 @@ def test_perturbing_changes_a_copy_and_not_the_target():
 
 def test_c17_tokens_outside_the_vocabulary_are_refused():
     target = tiny_llama()
-    with pytest.raises(PromptError, match="token 64 .* 0 to 63"):
+    with pytest.raises(PromptError, match=r"token 64 .* 0 to 63"):
         target.prefill([1, 64])
     with pytest.raises(DraftError, match="token -1"):
         target.score(1, Draft.chain([-1]))
