@@ -35,7 +35,7 @@ def decision_chart(shown: Decision) -> "Figure":
             x=[getattr(bar, series) for bar in shown.bars],
             name=names[series],
             orientation="h",
-            marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "overlay"}},
+            marker={"color": colour, "pattern": _pattern(pattern)},
             customdata=labels,
             hovertemplate="%{customdata}: %{x:.3g}<extra>" + names[series] + "</extra>",
         )
@@ -45,6 +45,7 @@ def decision_chart(shown: Decision) -> "Figure":
     figure = Figure(traces)
     figure.update_layout(
         barmode="group",
+        bargroupgap=0.12,
         height=90 + 46 * len(places) * (1 if not shown.own else 0.6),
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
@@ -72,7 +73,7 @@ def time_chart(parts: Mapping[str, float], labels: Mapping[str, str]) -> "Figure
                 x=[parts[part]],
                 name=labels[part],
                 orientation="h",
-                marker={"color": PARTS[part][0], "pattern": {"shape": PARTS[part][1]}},
+                marker={"color": PARTS[part][0], "pattern": _pattern(PARTS[part][1])},
                 hovertemplate="%{x:.2f} ms<extra>" + labels[part] + "</extra>",
             )
             for part in parts
@@ -89,19 +90,44 @@ def time_chart(parts: Mapping[str, float], labels: Mapping[str, str]) -> "Figure
     return figure
 
 
-def lengths_chart(lengths: Sequence[int], mean: float) -> "Figure":
-    """Draw tokens committed per round, with the mean as a line."""
+def lengths_chart(lengths: Sequence[int], mean: float, first: int = 0) -> "Figure":
+    """Draw tokens committed per round, from round `first` on, with the mean as a line."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure(
-        [Bar(x=list(range(len(lengths))), y=list(lengths), marker={"color": SERIES["overlap"][0]})]
+        [
+            Bar(
+                x=list(range(first, first + len(lengths))),
+                y=list(lengths),
+                marker={"color": SERIES["overlap"][0]},
+            )
+        ]
     )
-    figure.add_hline(y=mean, line_dash="dot", annotation_text=f"E[L] = {mean:.2f}")
+    figure.add_hline(
+        y=mean,
+        line_dash="dot",
+        annotation_text=f"E[L] = {mean:.2f}",
+        annotation_position="top left",
+    )
     figure.update_layout(
         height=180,
         bargap=0.15,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        xaxis={"title": {"text": _("round")}, "fixedrange": True},
-        yaxis={"title": {"text": _("tokens committed")}, "rangemode": "tozero", "dtick": 1},
+        xaxis={
+            "title": {"text": _("round")},
+            "tick0": first,
+            "dtick": max(1, len(lengths) // 8),
+            "fixedrange": True,
+        },
+        yaxis={
+            "title": {"text": _("tokens committed")},
+            "rangemode": "tozero",
+            "nticks": 5,
+            "fixedrange": True,
+        },
     )
     return figure
+
+
+def _pattern(shape: str) -> dict[str, str | float]:
+    return {"shape": shape, "fillmode": "overlay", "size": 6, "solidity": 0.25}

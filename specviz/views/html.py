@@ -2,8 +2,8 @@
 
 from html import escape as _escape
 
-# A tag may not be closed: these have no content.
-VOID = frozenset({"br", "circle", "hr", "img", "line", "path", "rect", "use"})
+# These elements have no content and no end tag.
+VOID = frozenset({"br", "hr", "img"})
 
 
 class Markup(str):

@@ -16,7 +16,7 @@ TAIL = 18  # tokens of the end of the text
 
 STYLE = """
 .sv-excerpt{padding:.6rem .8rem;border:1px solid var(--sv-rule);border-radius:.5rem;
-background:var(--sv-panel);color:var(--sv-ink);line-height:1.9;white-space:pre-wrap;
+color:var(--sv-ink);line-height:1.9;white-space:pre-wrap;
 overflow-wrap:anywhere}
 .sv-excerpt span{border-radius:.2em;text-underline-offset:.22em;margin-right:1px}
 .sv-excerpt .sv-match{box-shadow:0 0 0 1.5px var(--sv-ink)}

@@ -29,6 +29,7 @@ class SpeedView:
     parts: Mapping[str, float]  # of a mean round, for charts.time_chart
     labels: Mapping[str, str]
     lengths: tuple[int, ...]  # tokens committed by the latest rounds
+    first: int  # round of lengths[0]
     mean_length: float
     warnings: tuple[str, ...]
     reading: str
@@ -56,6 +57,7 @@ def speed_view(trace: Trace, shown: int, plain_tpot: float | None, *, live: bool
         parts={name: 1000 * getattr(mean, name) for name in names},
         labels=_part_names(),
         lengths=tuple(event.acceptance_length for event in rounds[-SPARK:]),
+        first=max(0, len(rounds) - SPARK),
         mean_length=summary.acceptance_length or 0.0,
         warnings=tuple(alarm.sentence for alarm in alarms(rounds, plain_tpot, trace.lossless)),
         reading=_reading(summary, predicted, measured),

@@ -10,17 +10,18 @@ from specviz.views.html import Markup, join, tag
 from specviz.views.spelling import quote
 from specviz.words import _, ngettext
 
-COLUMNS = 16  # cells per line of a tile
-CELL, GAP = 18, 2  # pixels
 TILES_DRAWN = 4
 
 STYLE = """
-.sv-tiles svg{display:block;width:100%;height:auto;max-width:46rem}
-.sv-tiles text{font:11px var(--st-font,system-ui,sans-serif);fill:var(--sv-quiet)}
-.sv-tiles .sv-row-name{fill:var(--sv-ink);font-size:10px;text-anchor:middle}
-.sv-tiles rect{stroke:var(--sv-rule)}
-.sv-tiles .sv-cell-root{fill:var(--sv-rule)}
-.sv-tiles .sv-free{fill:var(--sv-panel)}
+.sv-tile{display:grid;grid-template-columns:repeat(16,minmax(0,1fr));gap:2px;max-width:30rem;
+margin:.2rem 0 .8rem}
+.sv-tile span{height:1.15rem;border:1px solid var(--sv-rule);border-radius:3px;
+font-size:.62rem;line-height:1rem;text-align:center;overflow:hidden;
+font-variant-numeric:tabular-nums}
+.sv-tile .sv-root-row{background:var(--sv-rule);color:var(--sv-ink)}
+.sv-tile .sv-free{background:var(--sv-panel)}
+.sv-tiles .sv-tile span::after{content:none}
+.sv-tiles p{margin:0;color:var(--sv-quiet);font-size:.8rem}
 """
 
 
@@ -28,7 +29,7 @@ STYLE = """
 class TilesView:
     """The tile panel: a picture and what it says."""
 
-    picture: Markup
+    picture: Markup  # HTML: Streamlit takes SVG out of what it shows
     lines: tuple[str, ...]
     alt: str
     columns: tuple[str, ...]
@@ -37,12 +38,8 @@ class TilesView:
     @property
     def page(self) -> Markup:
         """The picture with the style sheet it needs."""
-        fills = "".join(
-            f".sv-tiles .sv-cell-{code}{{fill:var(--sv-tint-{code});stroke:var(--sv-edge-{code})}}"
-            for code in _KINDS
-        )
-        style = tag("style", Markup(theme.css_variables() + STYLE + fills))
-        return join(style, tag("div", self.picture, class_="sv-root sv-tiles"))
+        style = tag("style", Markup(theme.css_variables() + STYLE))
+        return join(style, self.picture)
 
 
 def tiles_view(trace: Trace, index: int, tile: int = TILE) -> TilesView:
@@ -110,48 +107,30 @@ def _lines(tiling: Tiling, group: int, nodes: int) -> tuple[str, ...]:
 
 
 def _picture(tiling: Tiling, group: int, names: list[str], codes: list[str], title: str) -> Markup:
-    parts: list[Markup] = [tag("title", title)]
-    y = 0.0
+    parts: list[Markup] = []
     for number in range(min(tiling.tiles, TILES_DRAWN)):
         caption = _("Tile {n} of {all}").format(n=number + 1, all=tiling.tiles)
-        parts.append(tag("text", caption, x=0, y=y + 11))
-        parts += _tile(tiling, number, group, names, codes, y + 18)
-        y += 18 + _lines_of(tiling.tile) * (CELL + GAP) + 12
+        cells = _cells(tiling, number, group, names, codes)
+        parts += [tag("p", caption), tag("div", *cells, class_="sv-tile")]
     if tiling.tiles > TILES_DRAWN:
         more = _("and {n} more tiles").format(n=tiling.tiles - TILES_DRAWN)
-        parts.append(tag("text", more, x=0, y=y + 11))
-        y += 18
-    width = COLUMNS * (CELL + GAP) + GAP
-    return tag("svg", *parts, viewBox=f"0 0 {width} {y:g}", role="img", aria_label=title)
+        parts.append(tag("p", more))
+    return tag("div", *parts, class_="sv-root sv-tiles", role="img", aria_label=title)
 
 
-def _lines_of(tile: int) -> int:
-    return -(-tile // COLUMNS)
-
-
-def _tile(
-    tiling: Tiling, number: int, group: int, names: list[str], codes: list[str], top: float
+def _cells(
+    tiling: Tiling, number: int, group: int, names: list[str], codes: list[str]
 ) -> list[Markup]:
     """Draw one tile: one cell per kernel row, coloured by the fate of the token row it serves."""
     cells = []
-    for at in range(tiling.tile):
-        row = number * tiling.tile + at
-        x, y = at % COLUMNS * (CELL + GAP), top + at // COLUMNS * (CELL + GAP)
+    for row in range(number * tiling.tile, (number + 1) * tiling.tile):
         if row >= tiling.rows:
-            cells.append(_cell(x, y, "sv-free", _("empty row")))
+            cells.append(tag("span", class_="sv-free", title=_("empty row")))
             continue
         token, head = divmod(row, group)
-        code = codes[token]
         said = _("row {row}: token {token} {name}, head {head} of {group}").format(
             row=row, token=token, name=names[token], head=head + 1, group=group
         )
-        cells.append(_cell(x, y, f"sv-cell-{code or 'root'}", said, str(token)))
+        kind = f"sv-{codes[token]}" if codes[token] else "sv-root-row"
+        cells.append(tag("span", str(token), class_=kind, title=said))
     return cells
-
-
-def _cell(x: float, y: float, kind: str, said: str, label: str = "") -> Markup:
-    box = tag("rect", tag("title", said), x=x, y=y, width=CELL, height=CELL, rx=3, class_=kind)
-    if not label:
-        return box
-    middle = {"x": x + CELL / 2, "y": y + CELL / 2 + 3.5}
-    return join(box, tag("text", label, class_="sv-row-name", **middle))

@@ -27,7 +27,7 @@ def test_markup_passes_and_strings_are_escaped():
 
 def test_attribute_names_are_written_the_html_way():
     assert tag("p", class_="a", aria_label="b", hidden=None) == '<p class="a" aria-label="b"></p>'
-    assert tag("rect", x=1.5, width=2) == '<rect x="1.5" width="2"/>'
+    assert tag("img", width=1.5, height=2) == '<img width="1.5" height="2"/>'
 
 
 def test_white_space_and_control_characters_are_drawn():
