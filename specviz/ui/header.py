@@ -34,7 +34,8 @@ def _choose(state: State) -> None:
         names,
         format_func=lambda name: title(state.runs[name], names.index(name)),
         key="shown",
-        width=420,
+        label_visibility="collapsed",
+        width=380,
         on_change=lambda: state.show(state.runs[st.session_state["shown"]]),
     )
 

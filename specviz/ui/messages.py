@@ -4,7 +4,7 @@ import re
 
 import streamlit as st
 
-from specviz.ui.run import Run
+from specviz.ui.run import Failure, Run
 from specviz.ui.state import State
 from specviz.words import _
 
@@ -21,7 +21,7 @@ def show(state: State, problem: str) -> None:
     if problem:
         st.error(literal(problem), icon=":material/error:")
     if state.engine.failure is not None:
-        st.error(literal(state.engine.failure.message), icon=":material/cloud_off:")
+        _failure(state.engine.failure)
     _run(state.run)
     _notes(state)
 
@@ -30,13 +30,16 @@ def _run(run: Run) -> None:
     if run.notice:
         text = _("Plain decoding, D = 0, because the draft model could not be used. {reason}")
         st.error(literal(text.format(reason=run.notice)), icon=":material/link_off:")
-    if run.failure is None:
-        return
-    if run.failure.bug:
-        text = _("This is a bug in specviz; please report it. {what} The rounds so far are kept.")
+    if run.failure is not None:
+        _failure(run.failure)
+
+
+def _failure(failure: Failure) -> None:
+    if failure.bug:
+        text = _("This is a bug in specviz; please report it. {what} What was computed is kept.")
     else:
-        text = _("The run could not go on. {what} Change the settings and run again.")
-    st.error(literal(text.format(what=run.failure.message)), icon=":material/error:")
+        text = _("This could not be done. {what} Change the settings and run again.")
+    st.error(literal(text.format(what=failure.message)), icon=":material/error:")
 
 
 def _notes(state: State) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -46,6 +47,7 @@ class Run:
     origin: Origin
     title: str
     order: Order | None = None  # None: a trace from a file, which has no model behind it
+    settings: Mapping[str, str | int | float | bool] | None = None  # what a link to it says
     parent: Branch | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     status: Status = "queued"

@@ -5,7 +5,7 @@ import time
 import streamlit as st
 
 from specviz.traces.timeline import Cursor
-from specviz.ui import address, header, messages, panels, token_pane, transport
+from specviz.ui import address, figures, header, messages, panels, token_pane, transport
 from specviz.ui.controls import Ordered
 from specviz.ui.state import State
 from specviz.words import _
@@ -35,9 +35,10 @@ def _stage(state: State, ordered: Ordered, interval: float | None) -> None:
     if trace is None:
         st.info(_("The rounds appear here as soon as the model has read the prompt."))
     else:
-        transport.show(state)
+        transport.show(state, ordered, trace)
         panels.narrate(state, trace)
         token_pane.show(state, trace)
+        figures.show(state, trace)
         panels.show(state, trace)
     address.show(state.link)
     if pace(state) != interval:

@@ -68,16 +68,19 @@ class State:
             self.follow = self.run.active
 
     def start(self, order: Order, rounds: int | None = None) -> None:
-        self.show(self.engine.start(order, rounds))
+        """Decode anew with the settings of this moment, which links to the run then hold."""
+        run = self.engine.start(order, rounds)
+        run.settings = settings()
+        self.show(run)
 
-    def branch(self, order: Order, forced: int | None = None) -> None:
-        """Go on differently after the whole rounds at the cursor."""
-        self.show(self.engine.branch(self.run, self.cursor.rounds, order, forced))
+    def branch(self, order: Order, at: int, forced: int | None = None) -> None:
+        """Go on differently after the first `at` rounds of the run on screen."""
+        self.show(self.engine.branch(self.run, at, order, forced))
 
     @property
     def link(self) -> str:
         """The query string that brings somebody else here."""
-        values = {key: setting(key) for key in FIELDS}
+        values = self.run.settings or settings()
         at = self.awaited or self.cursor
         rounds = self.run.rounds
         place = None if self.follow or at == Cursor.end(rounds) else at
@@ -86,7 +89,7 @@ class State:
     def _name(self) -> str:
         names = [name for name, run in self.recordings.items() if run.id == self.shown]
         if not names:
-            return links.LIVE if self.run.origin == "live" else ""
+            return links.LIVE if self.run.settings else ""
         return "" if names[0] == next(iter(self.recordings)) else names[0]
 
     def _forget_oldest(self) -> None:
@@ -134,6 +137,11 @@ def current() -> State:
 def setting(key: str) -> Value:
     """Return the value of one setting, its default while no widget shows it."""
     return cast(Value, st.session_state.get(key, FIELDS[key].default))
+
+
+def settings() -> dict[str, Value]:
+    """Return all settings as they are now."""
+    return {key: setting(key) for key in FIELDS}
 
 
 def _first() -> State:

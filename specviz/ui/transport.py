@@ -7,8 +7,10 @@ from typing import Literal
 
 import streamlit as st
 
+from specviz.traces.schema import Trace
 from specviz.traces.timeline import Cursor
-from specviz.ui import wording
+from specviz.ui import branching, wording
+from specviz.ui.controls import Ordered
 from specviz.ui.playback import SPEEDS, Playback, elapsed
 from specviz.ui.state import State
 from specviz.words import _
@@ -37,16 +39,16 @@ def moves(state: State) -> tuple[Move, ...]:
     growing = state.run.status == "paused"
     return (
         Move("first", _("First"), "first_page", "Home", "G", lambda s: s.move(Cursor())),
-        Move("round-back", _("Round"), "fast_rewind", "Shift+Left", "B", _round_back),
+        Move("round-back", _("Round"), "fast_rewind", "B", "B", _round_back),
         Move("step-back", _("Step"), "chevron_left", "Left", "H", _step_back),
         Move("step", _("Step"), "chevron_right", "Right", "L", _step),
-        Move("round", _("Round"), "fast_forward", "Shift+Right", "N", _round),
+        Move("round", _("Round"), "fast_forward", "N", "N", _round),
         Move("last", _("Run to end") if growing else _("Last"), "last_page", "End", "E", _last),
     )
 
 
-def show(state: State) -> None:
-    """Draw the row of buttons, the place in the run and the speed."""
+def show(state: State, ordered: Ordered, trace: Trace) -> None:
+    """Draw the row of buttons, the place in the run, the speed and the branch menu."""
     back, forward = moves(state)[:3], moves(state)[3:]
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         for move in back:
@@ -54,9 +56,9 @@ def show(state: State) -> None:
         _play_button(state)
         for move in forward:
             _button(state, move, "right")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        _place(state)
+        branching.show(state, ordered, trace)
         _keys_and_speed()
+    _place(state)
 
 
 def _button(state: State, move: Move, side: Literal["left", "right"]) -> None:
@@ -92,6 +94,7 @@ def _place(state: State) -> None:
         max(1, total),
         key="jump",
         disabled=total == 0,
+        label_visibility="collapsed",
         on_change=lambda: state.move(Cursor(st.session_state["jump"])),
     )
 

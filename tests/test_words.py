@@ -1,0 +1,114 @@
+"""Every word on the page comes from the catalogue, so another language is a file."""
+
+import ast
+import gettext
+import struct
+from pathlib import Path
+
+import pytest
+
+from specviz import words
+from tests.words import ROOT, TEMPLATE, template
+
+PAGE = [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "specviz" / "ui").glob("*.py")]
+SHOWN = {"label", "help", "placeholder", "alt", "text", "title", "delta", "value", "body"}
+
+
+def literals(tree):
+    """Yield (line, text) of strings that look like words and are not looked up."""
+    quiet = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            if name in ("_", "ngettext", "SpecvizError", "UnsupportedModel", "Thread", "cast"):
+                quiet.update(id(leaf) for leaf in ast.walk(node))
+        for part in ("annotation", "returns"):
+            quiet.update(id(leaf) for leaf in ast.walk(getattr(node, part, None) or ast.Pass()))
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            quiet.add(id(body[0].value))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet:
+            yield node.lineno, node.value
+
+
+def bare_labels(tree):
+    """Yield (line, text) of literals handed straight to a Streamlit call where it shows text."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if ast.unparse(node.func.value) not in ("st", "st.sidebar", "left", "right"):
+            continue
+        shown = [node.args[0]] if node.args else []
+        shown += [word.value for word in node.keywords if word.arg in SHOWN]
+        for arg in shown:
+            if isinstance(arg, ast.Constant) and isinstance(arg.value, str) and arg.value:
+                yield node.lineno, arg.value
+
+
+@pytest.mark.parametrize("path", PAGE, ids=lambda path: path.name)
+def test_no_widget_has_a_label_outside_the_catalogue(path):
+    allowed = {"pages/step.py", "specviz_address"}
+    found = bare_labels(ast.parse(path.read_text("utf-8")))
+    assert [text for text in found if text[1] not in allowed] == []
+
+
+@pytest.mark.parametrize("path", PAGE, ids=lambda path: path.name)
+def test_no_sentence_is_written_outside_the_catalogue(path):
+    sentences = [
+        (line, text)
+        for line, text in literals(ast.parse(path.read_text("utf-8")))
+        if " " in text.strip() and text[:1].isupper()
+    ]
+    assert sentences == []
+
+
+def test_the_catalogue_holds_every_text():
+    written = TEMPLATE.read_text("utf-8")
+    assert written == template(), "run: python -m tests.words"
+
+
+def test_a_second_language_is_one_file(tmp_path, monkeypatch):
+    folder = tmp_path / "xx" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "specviz.mo").write_bytes(
+        catalogue({"": "Content-Type: text/plain; charset=UTF-8\n", "Run live": "Vivu"})
+    )
+    monkeypatch.setattr(words, "LOCALE", tmp_path)
+    words._catalogue.cache_clear()
+    try:
+        words.set_language("xx")
+        assert words._("Run live") == "Vivu"
+        assert words._("Stop") == "Stop"
+    finally:
+        words.set_language("en")
+        words._catalogue.cache_clear()
+    assert isinstance(words._catalogue("en"), gettext.NullTranslations)
+
+
+def catalogue(pairs):
+    """Compile texts as msgfmt does: two sorted tables of lengths and offsets, then the strings."""
+    keys = sorted(pairs)
+    ids = [key.encode() + b"\0" for key in keys]
+    strs = [pairs[key].encode() + b"\0" for key in keys]
+    start = 28 + 16 * len(keys)
+    tables, offset = [], start
+    for block in (ids, strs):
+        for item in block:
+            tables += [len(item) - 1, offset]
+            offset += len(item)
+    head = struct.pack("<7I", 0x950412DE, 0, len(keys), 28, 28 + 8 * len(keys), 0, 0)
+    return head + struct.pack(f"<{len(tables)}I", *tables) + b"".join(ids + strs)
+
+
+def test_pages_stay_thin():
+    for path in (ROOT / "pages").glob("*.py"):
+        assert len(path.read_text("utf-8").splitlines()) <= 60, path
+
+
+def test_words_are_looked_up_not_formatted_first():
+    """An f-string inside `_` could never be found in a catalogue."""
+    for path in PAGE:
+        for node in ast.walk(ast.parse(Path(path).read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("_", "ngettext"):
+                assert not any(isinstance(arg, ast.JoinedStr) for arg in node.args), path
