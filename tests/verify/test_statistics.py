@@ -19,6 +19,7 @@ from specviz.events import Draft
 from specviz.session import DecodeSession
 from specviz.verify import Verdict, sampled, verify_block
 from specviz.verify.draws import Draws, pick
+from specviz.verify.processors import distribution
 from tests.stubs import ScriptedDrafter, TableTarget, drawn_chain, point_draft
 
 # Case C7's hand-written table, and one that depends on the token before.
@@ -187,3 +188,15 @@ def test_pick_never_draws_a_token_without_mass() -> None:
     for u in (0.0, 0.25, 0.5, 0.999999, 1 - 2**-53):
         assert probs[pick(probs, u)] > 0
     assert pick(torch.tensor([1.0, 0.0]), 0.0) == 0
+
+
+def test_b8_a_point_draft_is_accepted_as_often_as_the_target_would_say_it() -> None:
+    """At temperature 2 an argmax draft is accepted with probability p(draft), no less, no more."""
+    logits = torch.tensor([[2.0, 1.0, 0.0, -1.0]])
+    p = distribution(logits, SamplingParams(temperature=2.0)).repeat(2, 1)
+    draft, runs = Draft.chain([0]), 4000
+    accepted = sum(
+        len(sampled.verify_sampled(draft, None, p, Draws(seed), 1).path) for seed in range(runs)
+    )
+    mean = float(p[0, 0])
+    assert abs(accepted / runs - mean) < 4 * (mean * (1 - mean) / runs) ** 0.5
