@@ -68,10 +68,9 @@ class Field:
         if isinstance(self.default, str):
             return raw if len(raw) <= SHORT else None
         try:
-            number = float(raw) if isinstance(self.default, float) else int(raw)
+            return float(raw) if isinstance(self.default, float) else int(raw)
         except ValueError:
             return None
-        return number if math.isfinite(number) else None
 
     def write(self, value: Value) -> str:
         """Return the value as `parse` reads it."""
