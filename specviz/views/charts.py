@@ -11,15 +11,17 @@ from specviz.words import _
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+_MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}
+_LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}
+
 
 def decision_chart(shown: Decision) -> "Figure":
     """Draw q, p, what they share and what is left, per token, the likeliest on top."""
     from plotly.graph_objects import Bar, Figure
 
-    p_name = _("p, model's own") if shown.own else _("p, target")
     names = {
         "q": _("q, draft"),
-        "p": p_name,
+        "p": _("p, model's own") if shown.own else _("p, target"),
         "overlap": _("min(p, q)"),
         "residual": _("max(p - q, 0)"),
     }
@@ -46,9 +48,9 @@ def decision_chart(shown: Decision) -> "Figure":
     figure.update_layout(
         barmode="group",
         bargroupgap=0.12,
-        height=90 + 46 * len(places) * (1 if not shown.own else 0.6),
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
+        height=90 + (28 if shown.own else 46) * len(places),
+        margin=_MARGIN,
+        legend=_LEGEND,
         xaxis={"title": {"text": _("probability")}, "range": [0, 1], "fixedrange": True},
         yaxis={
             "tickmode": "array",
@@ -82,8 +84,8 @@ def time_chart(parts: Mapping[str, float], labels: Mapping[str, str]) -> "Figure
     figure.update_layout(
         barmode="stack",
         height=130,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        margin=_MARGIN,
+        legend=_LEGEND | {"traceorder": "normal"},
         xaxis={"title": {"text": _("ms per round")}, "fixedrange": True},
         yaxis={"fixedrange": True, "showticklabels": False},
     )
@@ -112,7 +114,7 @@ def lengths_chart(lengths: Sequence[int], mean: float, first: int = 0) -> "Figur
     figure.update_layout(
         height=180,
         bargap=0.15,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        margin=_MARGIN,
         xaxis={
             "title": {"text": _("round")},
             "tick0": first,

@@ -55,10 +55,11 @@ def chart_text(text: str) -> str:
     return str(escape(shown)).replace("$", "&#36;")
 
 
-def visible(text: str) -> str:
+def visible(text: str, *, spaces: bool = True) -> str:
     """Return `text` with its white space drawn: · for a space, ↵ for a line end, ⇥ for a tab."""
-    return text.translate(_DRAWN)
+    return text.translate(_DRAWN if spaces else _CONTROLS)
 
 
-_DRAWN = {ord(" "): "·", ord("\n"): "↵", ord("\r"): "␍", ord("\t"): "⇥"}
-_DRAWN |= {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10, 13)}
+_CONTROLS = {code: chr(0x2400 + code) for code in range(32)}
+_CONTROLS |= {ord("\n"): "↵", ord("\r"): "␍", ord("\t"): "⇥"}
+_DRAWN = {ord(" "): "·", **_CONTROLS}

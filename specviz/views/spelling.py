@@ -67,4 +67,4 @@ def quote(pieces: Mapping[int, bytes], *tokens: int) -> str:
     """Return tokens as one quoted string with its line ends and tabs drawn."""
     data = b"".join(piece_of(pieces, token) for token in tokens)
     text = data.decode("utf-8", "backslashreplace")
-    return "'" + "".join(c if c == " " else visible(c) for c in text) + "'"
+    return f"'{visible(text, spaces=False)}'"

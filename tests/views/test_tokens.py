@@ -1,7 +1,6 @@
 """The pane's payload: index-exact, byte-exact, compact."""
 
 import json
-import time
 
 import pytest
 
@@ -201,10 +200,3 @@ def test_selected_token_gets_its_card_wherever_it_is():
     assert "3" in payload["details"]
     assert payload["selected"] == {"round": 3, "node": "last"}
     assert pane(trace, 50, options=PaneOptions(selected=(999, 0)))["selected"]
-
-
-if __name__ == "__main__":  # not a timed test: `python -m tests.views.test_tokens` says how long
-    sample = long_story().trace()
-    began = time.perf_counter()
-    size = len(json.dumps(pane(sample, 1000)))
-    print(f"{1000 * (time.perf_counter() - began):.0f} ms, {size} bytes")  # noqa: T201
