@@ -9,7 +9,7 @@ from specviz.views.theme import PARTS, SERIES
 from specviz.words import _
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+    from plotly.graph_objects import Bar, Figure
 
 _MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}
 _LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}
@@ -17,34 +17,15 @@ _LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0}
 
 def decision_chart(shown: Decision) -> "Figure":
     """Draw q, p, what they share and what is left, per token, the likeliest on top."""
-    from plotly.graph_objects import Bar, Figure
+    from plotly.graph_objects import Figure
 
-    names = {
-        "q": _("q, draft"),
-        "p": _("p, model's own") if shown.own else _("p, target"),
-        "overlap": _("min(p, q)"),
-        "residual": _("max(p - q, 0)"),
-    }
-    places = list(range(len(shown.bars)))
     # Positions are numbers: two tokens that look the same must not share a bar.
+    places = list(range(len(shown.bars)))
     labels = [
         bar.label if bar.token is None else ("▸ " if bar.chosen else "") + chart_text(bar.label)
         for bar in shown.bars
     ]
-    traces = [
-        Bar(
-            y=places,
-            x=[getattr(bar, series) for bar in shown.bars],
-            name=names[series],
-            orientation="h",
-            marker={"color": colour, "pattern": _pattern(pattern)},
-            customdata=labels,
-            hovertemplate="%{customdata}: %{x:.3g}<extra>" + names[series] + "</extra>",
-        )
-        for series, (colour, pattern) in SERIES.items()
-        if not (shown.own and series in ("overlap", "residual"))
-    ]
-    figure = Figure(traces)
+    figure = Figure(_decision_bars(shown, labels))
     figure.update_layout(
         barmode="group",
         bargroupgap=0.12,
@@ -62,6 +43,30 @@ def decision_chart(shown: Decision) -> "Figure":
         },
     )
     return figure
+
+
+def _decision_bars(shown: Decision, labels: list[str]) -> "list[Bar]":
+    from plotly.graph_objects import Bar
+
+    names = {
+        "q": _("q, draft"),
+        "p": _("p, model's own") if shown.own else _("p, target"),
+        "overlap": _("min(p, q)"),
+        "residual": _("max(p - q, 0)"),
+    }
+    return [
+        Bar(
+            y=list(range(len(shown.bars))),
+            x=[getattr(bar, series) for bar in shown.bars],
+            name=names[series],
+            orientation="h",
+            marker={"color": colour, "pattern": _pattern(pattern)},
+            customdata=labels,
+            hovertemplate="%{customdata}: %{x:.3g}<extra>" + names[series] + "</extra>",
+        )
+        for series, (colour, pattern) in SERIES.items()
+        if not (shown.own and series in ("overlap", "residual"))
+    ]
 
 
 def time_chart(parts: Mapping[str, float], labels: Mapping[str, str]) -> "Figure":
