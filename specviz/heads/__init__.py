@@ -1,0 +1,1 @@
+"""Heads: small networks that draft from the target's own hidden states."""

@@ -1,0 +1,1 @@
+"""Published layouts of head checkpoints: one module per layout, reading and writing."""
