@@ -1,0 +1,74 @@
+"""DSpark: a block in one pass, then a walk through its slots that knows the token before."""
+
+import math
+
+from torch import Tensor
+
+from specviz.config import DrafterOptions
+from specviz.drafters.base import Context, Proposal
+from specviz.drafters.block import Chooser, ContextMemo, plan
+from specviz.errors import ConfigError
+from specviz.heads.dspark import DSparkHead
+from specviz.heads.dspark_cache import DSparkDecoder
+from specviz.heads.dspark_schedule import Admission, Confidence
+from specviz.models.target import Target
+from specviz.words import _
+
+UNCUT = Confidence()
+
+
+class DSparkDrafter:
+    """DFlash whose anchor predicts too, with a Markov head and a confidence head.
+
+    The confidence of a slot depends on the tokens before it. It decides whether the slot is
+    drafted at all, before its token is drawn: cutting by the confidence of later slots, which
+    know that token, would not be lossless (arXiv:2607.05147, appendix A).
+    """
+
+    name = "dspark"
+
+    def __init__(
+        self,
+        head: DSparkHead,
+        target: Target,
+        options: DrafterOptions,
+        ends: frozenset[int] = frozenset(),
+        confidence: Confidence = UNCUT,
+    ) -> None:
+        """Copy the head's weights; of `target` only the tables are used, not the cache.
+
+        Raises:
+            ConfigError: `confidence` cuts drafts and the head has no confidence head.
+        """
+        if confidence.cuts and head.confidence_head is None:
+            raise ConfigError(
+                "this head has no confidence head, so drafts cannot be cut by confidence; set the "
+                "threshold to 0 and leave the step table out"
+            )
+        self._decoder = DSparkDecoder(head, target)
+        self._memo = ContextMemo(self._decoder)
+        ids = head.draft_ids
+        ids = None if ids is None else ids.to(target.device)
+        self._chooser = Chooser(options, target.config.vocab, ids, self.name)
+        self._ends, self._confidence = ends, confidence
+
+    def propose(self, context: Context, budget: int) -> Proposal:
+        block, rule = plan(self._memo, context, budget, self._ends), self._confidence
+        walk = self._decoder.walk(self._decoder.block(context.tokens[-1], block.most))
+        admission, slot = Admission(rule), 0
+
+        def look(before: int) -> Tensor | str:
+            nonlocal slot
+            view = walk.look(before)
+            if view.confidence is not None:
+                sure = _sigmoid(view.confidence / rule.temperature(slot))
+                if not admission.admits(sure):
+                    return _("Stopped: the next slot has confidence {p:.2f}.").format(p=sure)
+            slot += 1
+            return view.logits
+
+        return block.fill(self._chooser, look)
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0

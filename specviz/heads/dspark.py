@@ -1,0 +1,73 @@
+"""DSpark: the DFlash trunk with the anchor predicting too, a Markov head and a confidence head."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from specviz.heads.dflash import BORROWED, Blocks, DFlashHead, Owned
+from specviz.heads.dflash_config import DFlashConfig
+from specviz.heads.dflash_vocab import Tables
+from specviz.heads.dspark_markov import ConfidenceHead, MarkovHead
+
+
+@dataclass(frozen=True, slots=True)
+class SlotStates:
+    """What blocks are scored from, before the wide products: pick supervised slots first.
+
+    hidden [batch, blocks, slots, hidden]; latent [batch, blocks, slots, rank] of the Markov
+    head; confidence [batch, blocks, slots], logits. None where the head has no such part.
+    """
+
+    hidden: Tensor
+    latent: Tensor | None
+    confidence: Tensor | None
+
+
+class DSparkHead(DFlashHead):
+    """The trunk and its sequential heads, with tensors named as in DeepSpec checkpoints.
+
+    With rank 0 and no confidence head it is a DFlash whose anchor predicts.
+    """
+
+    def __init__(self, config: DFlashConfig, owned: Owned = BORROWED) -> None:
+        """Make an untrained head; the Markov bias starts at zero if `markov_w2` is zeroed."""
+        super().__init__(config, owned)
+        shape, hidden = config.dspark, config.layer.hidden
+        assert shape is not None
+        self.markov_head: MarkovHead | None = None
+        self.confidence_head: ConfidenceHead | None = None
+        if shape.rank:
+            self.markov_head = MarkovHead(shape, hidden, config.vocab, config.draft_vocab)
+        if shape.confidence:
+            self.confidence_head = ConfidenceHead(shape, hidden)
+
+    def states(self, blocks: Blocks, tables: Tables) -> SlotStates:
+        """Run all blocks, teacher-forced: slot k is told the true token before it."""
+        hidden, before = self(blocks, tables), before_slots(blocks, self.config.block)
+        embedded = None if self.markov_head is None else self.markov_head.markov_w1(before)
+        latent = confidence = None
+        if self.markov_head is not None and embedded is not None:
+            latent = self.markov_head.latents(embedded, hidden)
+        if self.confidence_head is not None:
+            confidence = self.confidence_head(hidden, embedded)
+        return SlotStates(hidden, latent, confidence)
+
+    def slot_logits(self, hidden: Tensor, latent: Tensor | None, tables: Tables) -> Tensor:
+        """Logits [..., draft_vocab] of slots: hidden [..., hidden], latent [..., rank]."""
+        logits = self.logits(hidden, tables)
+        if self.markov_head is None or latent is None:
+            return logits
+        biased: Tensor = logits + self.markov_head.markov_w2(latent)
+        return biased
+
+
+def before_slots(blocks: Blocks, slots: int) -> Tensor:
+    """The true token before each slot [batch, blocks, slots]: the anchor, then the text.
+
+    Slots past the end of the text repeat its last token; they are never supervised.
+    """
+    last = blocks.tokens.shape[1] - 1
+    slot = torch.arange(slots, device=blocks.anchors.device)
+    at = (blocks.anchors[..., None] + slot).clamp(0, last)
+    return blocks.tokens.gather(1, at.flatten(1)).view(at.shape)
