@@ -1,27 +1,34 @@
 """Which target tokens a head can draft, and the tables it shares with the target or owns."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from specviz.errors import ModelCorrupt
+from specviz.heads.dflash import DFlashHead, Owned
 from specviz.models.target import Target
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """A target's embedding and output head [vocab, hidden], for training and for export."""
+def own_tables(head: DFlashHead, target: Target) -> DFlashHead:
+    """Return the same head with copies of the target's tables: the layouts of engines want them.
 
-    embed: Tensor
-    head: Tensor
-
-    @classmethod
-    def of(cls, target: Target) -> "Tables":
-        """Copy both tables out of any target; the head is read through its own function."""
-        embed = target.embed(range(target.config.vocab))
+    Its own row for the mask token becomes a row of the embedding. The copy shares the other
+    weights.
+    """
+    config, tensors = head.config, head.state_dict()
+    mask = tensors.pop("mask_embedding", None)
+    if "embed_tokens.weight" not in tensors:
+        table = target.embed(range(target.config.vocab)).clone()
+        if mask is not None:
+            table[config.mask_token] = mask
+        tensors["embed_tokens.weight"] = table
+    if "lm_head.weight" not in tensors:
         unit = torch.eye(target.config.hidden, dtype=target.dtype, device=target.device)
-        return cls(embed.clone(), target.head(unit).T.to(target.dtype).contiguous())
+        tensors["lm_head.weight"] = target.head(unit).T.to(target.dtype)
+    owned = Owned(len(tensors["embed_tokens.weight"]), head=True)
+    with torch.device("meta"):
+        copy = type(head)(config, owned, head.draft_ids)
+    copy.load_state_dict(tensors, assign=True)
+    return copy
 
 
 def absolute_ids(d2t: Tensor, vocab: int) -> Tensor:

@@ -1,0 +1,59 @@
+"""Drafting a chain with a recurrent head: one row after another, each on the last one's state."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from specviz.heads.choice import Choice, Guess, Text
+from specviz.heads.runner import Reading, Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What was drafted. `below` is the probability at which drafting stopped early, else None."""
+
+    guesses: tuple[Guess, ...]
+    below: float | None
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        return tuple(guess.token for guess in self.guesses)
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        return tuple(guess.score for guess in self.guesses)
+
+    @property
+    def q(self) -> Tensor | None:
+        """Distributions [drafted, vocab] of a sampled chain, None of a greedy one."""
+        rows = [guess.q for guess in self.guesses if guess.q is not None]
+        return torch.cat(rows) if rows else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Where a chain ends. Whether a position is drafted never depends on its own draw."""
+
+    budget: int
+    least: float  # stop where the favourite's probability is below
+    ends: frozenset[int]  # stop after one of these
+
+
+def draft_chain(
+    runner: Runner, reading: Reading, choice: Choice, text: Text, limits: Limits
+) -> Chain:
+    """Draft after `reading`, the last true row; the drafted rows are dropped again."""
+    guesses: list[Guess] = []
+    below = None
+    while True:
+        guess = choice.choose(reading.logits[-1], text, tuple(g.token for g in guesses))
+        if guess.best < limits.least:
+            below = guess.best
+            break
+        guesses.append(guess)
+        if len(guesses) == limits.budget or guess.token in limits.ends:
+            break
+        reading = runner.step(reading.hidden[-1:], (guess.token,), len(guesses))
+    runner.drop_drafted()
+    return Chain(tuple(guesses), below)

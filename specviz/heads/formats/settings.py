@@ -1,0 +1,150 @@
+"""Keys that head configs share: the shape of the layers, read and written."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from specviz.errors import ModelCorrupt, UnsupportedModel, VocabMismatch
+from specviz.heads.layers import LayerShape
+from specviz.models.llama_config import Settings, number, read_rope, whole
+from specviz.models.rope import Rope
+from specviz.models.target import TargetConfig
+
+Family = Literal["llama", "qwen3"]
+
+# What an absent key means in `transformer_layer_config`: speculators writes the difference to the
+# class of its model_type.
+_CLASS_DEFAULTS: dict[str, dict[str, object]] = {
+    "llama": {
+        "vocab_size": 32_000,
+        "hidden_size": 4096,
+        "intermediate_size": 11_008,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "rms_norm_eps": 1e-6,
+        "max_position_embeddings": 2048,
+    },
+    "qwen3": {
+        "vocab_size": 151_936,
+        "hidden_size": 4096,
+        "intermediate_size": 22_016,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 32,
+        "head_dim": 128,
+        "rms_norm_eps": 1e-6,
+        "max_position_embeddings": 32_768,
+    },
+}
+
+
+def speculators_layers(config: Settings) -> Settings:
+    """Return `transformer_layer_config` with the class defaults filled in."""
+    given = config.get("transformer_layer_config")
+    if not isinstance(given, Mapping):
+        raise ModelCorrupt(
+            f"config.json says transformer_layer_config = {given!r}; an object with the shape of "
+            "the layers is needed"
+        )
+    family = given.get("model_type", "llama")
+    if family not in _CLASS_DEFAULTS:
+        raise UnsupportedModel(
+            f"transformer_layer_config has model_type {family!r}; layers of "
+            f"{', '.join(_CLASS_DEFAULTS)} are run here"
+        )
+    return {"model_type": family} | _CLASS_DEFAULTS[str(family)] | dict(given)
+
+
+def read_layer(settings: Settings, names: frozenset[str]) -> LayerShape:
+    """Read the shape of a head's layers; biases and q/k norms are told by the tensor `names`."""
+    activation = settings.get("hidden_act", "silu")
+    if activation != "silu":
+        raise UnsupportedModel(f"hidden_act is {activation!r}; heads are run with 'silu'")
+    heads, hidden = whole(settings, "num_attention_heads"), whole(settings, "hidden_size")
+    kv_heads = whole(settings, "num_key_value_heads", heads)
+    if heads % kv_heads:
+        raise ModelCorrupt(
+            f"config.json says num_attention_heads = {heads}, which num_key_value_heads = "
+            f"{kv_heads} does not divide"
+        )
+    qwen3 = settings.get("model_type") == "qwen3"
+
+    def has(ending: str) -> bool:
+        return any(name.endswith(ending) for name in names)
+
+    return LayerShape(
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=whole(settings, "head_dim", 128 if qwen3 else hidden // heads),
+        intermediate=whole(settings, "intermediate_size"),
+        eps=number(settings, "rms_norm_eps", 1e-6),
+        rope=read_rope(settings),
+        qkv_bias=has("self_attn.q_proj.bias"),
+        o_bias=has("self_attn.o_proj.bias"),
+        mlp_bias=has("mlp.gate_proj.bias"),
+        qk_norm=has("self_attn.q_norm.weight"),
+    )
+
+
+def write_layer(shape: LayerShape) -> dict[str, object]:
+    """Return the keys of config.json that `read_layer` reads, by their usual names."""
+    scaling = _rope_scaling(shape.rope)
+    return {
+        "model_type": "qwen3" if shape.qk_norm else "llama",
+        "hidden_size": shape.hidden,
+        "intermediate_size": shape.intermediate,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head_dim,
+        "hidden_act": "silu",
+        "rms_norm_eps": shape.eps,
+        "rope_theta": shape.rope.theta,
+        "rope_scaling": scaling,
+        "rope_parameters": {"rope_type": "default"}
+        | (scaling or {})
+        | {"rope_theta": shape.rope.theta},
+        "attention_bias": shape.qkv_bias,
+        "mlp_bias": shape.mlp_bias,
+    }
+
+
+def check_vocab(settings: Settings, target: TargetConfig) -> None:
+    """Raise VocabMismatch unless the head was made for as many tokens as the target has."""
+    vocab = whole(settings, "vocab_size", target.vocab)
+    if vocab != target.vocab:
+        raise VocabMismatch(
+            f"the head's config.json says vocab_size = {vocab}; {target.name} has {target.vocab}. "
+            "A head drafts only for the model it was trained on."
+        )
+
+
+def _rope_scaling(rope: Rope) -> dict[str, object] | None:
+    if rope.kind == "default":
+        return None
+    scaling: dict[str, object] = {"rope_type": rope.kind, "factor": rope.factor}
+    if rope.kind == "llama3":
+        scaling |= {
+            "low_freq_factor": rope.low_freq_factor,
+            "high_freq_factor": rope.high_freq_factor,
+            "original_max_position_embeddings": rope.original_context,
+        }
+    return scaling
+
+
+def speculators_proposal(algorithm: str, tokens: int) -> dict[str, object]:
+    """Return the keys that say how a head is to be used; the verifier is whom it is served with."""
+    proposal = {
+        "proposal_type": "greedy",
+        "speculative_tokens": tokens,
+        "verifier_accept_k": 1,
+        "accept_tolerance": 0.0,
+    }
+    return {
+        "speculators_config": {
+            "algorithm": algorithm,
+            "proposal_methods": [proposal],
+            "default_proposal_method": "greedy",
+            "verifier": {"name_or_path": None, "architectures": []},
+        },
+        "speculators_version": "0.5.0",
+    }

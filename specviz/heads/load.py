@@ -1,0 +1,91 @@
+"""Which layout a head's folder has, and the reading and writing of all of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from specviz.errors import ConfigError, UnsupportedModel
+from specviz.heads.base import Head
+from specviz.heads.checkpoint import Checkpoint
+from specviz.heads.formats import eagle, speculators_eagle
+from specviz.models.llama_config import Settings
+from specviz.models.target import TargetConfig
+
+Matches = Callable[[Settings, frozenset[str]], bool]  # of config.json and the tensor names
+Read = Callable[[Checkpoint, TargetConfig, tuple[int, ...] | None], Head]  # the last: taps
+Write = Callable[[Head, Path], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One published layout. `write` is None for layouts that are only read."""
+
+    name: str
+    matches: Matches
+    read: Read
+    write: Write | None = None
+
+
+# The first that matches is taken: what says its own name comes first, what is told by its tensors
+# later, and heads inside a target's own checkpoint last.
+FORMATS: tuple[Format, ...] = (
+    Format(
+        name="speculators-eagle3",
+        matches=speculators_eagle.matches,
+        read=speculators_eagle.read,
+        write=speculators_eagle.write,
+    ),
+    Format(name="eagle", matches=eagle.matches, read=eagle.read, write=eagle.write),
+)
+
+
+def load(path: Path, target: TargetConfig, layer_ids: Sequence[int] | None = None) -> Head:
+    """Read the head in the folder `path`, made for `target`.
+
+    Args:
+        path: folder with config.json and safetensors, in any layout of `FORMATS`.
+        target: shape of the model it drafts for.
+        layer_ids: overrides which hidden states it reads; indices of transformers'
+            `hidden_states`.
+
+    Raises:
+        ModelNotFound: there is no such folder or nothing to read in it.
+        ModelCorrupt: a key or tensor is missing, wrong or not explained.
+        UnsupportedModel: the layout is unknown, or a variant that is not run here.
+        VocabMismatch: it was made for another vocabulary.
+    """
+    checkpoint = Checkpoint(Path(path))
+    config, names = checkpoint.config, checkpoint.names
+    for layout in FORMATS:
+        if layout.matches(config, names):
+            head = layout.read(checkpoint, target, tuple(layer_ids) if layer_ids else None)
+            head.layout = layout.name
+            _check_taps(head, target)
+            return head
+    raise UnsupportedModel(
+        f"{path} holds no head that is known here: config.json has architectures "
+        f"{config.get('architectures')!r} and speculators_model_type "
+        f"{config.get('speculators_model_type')!r}; layouts read: "
+        f"{', '.join(layout.name for layout in FORMATS)}"
+    )
+
+
+def save(head: Head, path: Path, format: str) -> None:
+    """Write `head` as config.json and model.safetensors in the layout `format`.
+
+    Raises:
+        ConfigError: that layout is not written here, or does not hold such a head.
+    """
+    writers = {layout.name: layout.write for layout in FORMATS if layout.write}
+    if format not in writers:
+        raise ConfigError(f"format is {format!r}; heads are written as {', '.join(writers)}")
+    writers[format](head, Path(path))
+
+
+def _check_taps(head: Head, target: TargetConfig) -> None:
+    wrong = [tap for tap in head.taps if not 0 <= tap <= target.layers]
+    if wrong or not head.taps:
+        raise ConfigError(
+            f"the head reads the hidden states {head.taps}; {target.name} has 0 to "
+            f"{target.layers}. Was it made for another model? Else give layer ids."
+        )
