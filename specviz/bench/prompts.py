@@ -130,7 +130,7 @@ BUILT_IN: tuple[BuiltInPrompt, ...] = (
         "edit-rename",
         "edit",
         "Rename a variable",
-        f"Copy this code and rename the variable s to total.\n\n```python\n{_FUNCTION}\n```",
+        f"Copy this code and rename the variable sum to total.\n\n```javascript\n{_LOOP}\n```",
     ),
     BuiltInPrompt(
         "edit-method",
@@ -145,6 +145,12 @@ BUILT_IN: tuple[BuiltInPrompt, ...] = (
         "Change one line",
         'Repeat this function, but write "ignored " instead of "skipped ".\n\n'
         f"```javascript\n{_LOOP}\n```",
+    ),
+    BuiltInPrompt(
+        "edit-python",
+        "edit",
+        "Rename a variable in Python",
+        f"Copy this code and rename the variable s to total.\n\n```python\n{_FUNCTION}\n```",
     ),
     BuiltInPrompt(
         "copy-letter",

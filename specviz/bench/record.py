@@ -23,8 +23,8 @@ class Recording:
 
 
 RECORDINGS = (
-    Recording("ngram-copy", "copy-list", 160),
-    Recording("ngram-edit", "edit-method", 160),
+    Recording("ngram-copy", "copy-letter", 160),
+    Recording("ngram-edit", "edit-rename", 160),
     Recording("ngram-chat", "chat-bread", 120),
 )
 CONFIG = SessionConfig(scheme="ngram", draft_length=5, detail="full")

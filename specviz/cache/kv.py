@@ -6,6 +6,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+# Keys are read in whole blocks, the spare ones masked: a sum over keys then is split the same way
+# however many rows are new, and a row's result does not depend on the rows after it.
+BLOCK = 32
+
+
+def in_blocks(length: int) -> int:
+    """Return `length` rounded up to whole blocks."""
+    return -(-length // BLOCK) * BLOCK
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheShape:
@@ -62,12 +71,12 @@ class KVCache:
         self, shape: CacheShape, device: torch.device, dtype: torch.dtype, capacity: int = 256
     ) -> None:
         self.shape, self.length = shape, 0
-        capacity = min(capacity, shape.context)
+        capacity, limit = in_blocks(min(capacity, shape.context)), in_blocks(shape.context)
         size = (shape.layers, 2, shape.kv_heads, capacity, shape.head_dim)
         # keys beside values, so that one copy per layer writes both
-        self._kv = Rows(torch.zeros(size, device=device, dtype=dtype), 3, shape.context)
+        self._kv = Rows(torch.zeros(size, device=device, dtype=dtype), 3, limit)
         taps = torch.zeros(capacity, shape.taps, shape.hidden, device=device, dtype=dtype)
-        self._taps = Rows(taps, 0, shape.context)
+        self._taps = Rows(taps, 0, limit)
 
     @property
     def capacity(self) -> int:
@@ -88,21 +97,23 @@ class KVCache:
         """Tapped hidden states of the cached tokens [length, taps, hidden]."""
         return self._taps.data[: self.length]
 
-    def reserve(self, rows: int) -> None:
-        """Make room for `rows` tokens past `length`."""
-        self._kv.reserve(self.length + rows, self.length)
+    def reserve(self, rows: int) -> int:
+        """Make room for `rows` tokens past `length`; return the number of keys `write` returns."""
+        total = in_blocks(self.length + rows)
+        self._kv.reserve(total, self.length)
         if self.shape.taps:
-            self._taps.reserve(self.length + rows, self.length)
+            self._taps.reserve(total, self.length)
+        return total
 
     def write(self, layer: int, kv: Tensor) -> tuple[Tensor, Tensor]:
         """Put kv [rows, 2, kv_heads, head_dim] past `length`, where `reserve` made room.
 
-        Returns keys and values [kv_heads, length + rows, head_dim] of that layer, the new rows
-        included; `length` stays.
+        Returns keys and values [kv_heads, total, head_dim] of that layer in whole blocks, the new
+        rows included, what follows them to be masked; `length` stays.
         """
-        total = self.length + kv.shape[0]
-        whole = self._kv.data[layer, :, :, :total]
-        whole[:, :, self.length :].copy_(kv.permute(1, 2, 0, 3))
+        end = self.length + kv.shape[0]
+        whole = self._kv.data[layer, :, :, : in_blocks(end)]
+        whole[:, :, self.length : end].copy_(kv.permute(1, 2, 0, 3))
         return whole[0], whole[1]
 
     def write_tap(self, tap: int, hidden: Tensor) -> None:
@@ -141,7 +152,6 @@ class KVCache:
             raise IndexError(f"cannot fork {self.length} cached tokens at {length}")
         other = object.__new__(KVCache)
         other.shape, other.length = self.shape, length
-        other._kv = Rows(self._kv.copied(self.capacity, length), 3, self.shape.context)
-        capacity = self._taps.capacity
-        other._taps = Rows(self._taps.copied(capacity, length), 0, self.shape.context)
+        other._kv = Rows(self._kv.copied(self._kv.capacity, length), 3, self._kv.limit)
+        other._taps = Rows(self._taps.copied(self._taps.capacity, length), 0, self._taps.limit)
         return other

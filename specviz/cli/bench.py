@@ -85,12 +85,10 @@ def measure(args: argparse.Namespace) -> "Report":
 def peers(names: tuple[str, ...], loaded: "Loaded") -> "list[Peer]":
     """Load the peers on the same weights, device and dtype."""
     from specviz.bench.peers import TransformersPeer
-    from specviz.models.load import folder_of
+    from specviz.models.load import find
 
     target = loaded.target
-    return [
-        TransformersPeer.load(folder_of(loaded.spec), target.device, target.dtype) for _ in names
-    ]
+    return [TransformersPeer.load(find(loaded.spec), target.device, target.dtype) for _ in names]
 
 
 def plan_of(args: argparse.Namespace) -> "Plan":

@@ -8,16 +8,20 @@ from specviz.models.layers import FEW_ROWS
 
 
 def pack_mask(mask: Tensor, group_size: int, dtype: torch.dtype) -> Tensor:
-    """Turn bool [rows, total] into what `attend` adds to the scores [G * rows, total]."""
+    """Turn bool [rows, total] into what `attend` adds to the scores [G * rows, total].
+
+    `dtype` is that of queries and keys.
+    """
+    dtype = torch.float32 if len(mask) <= FEW_ROWS else dtype
     added = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return added.masked_fill_(~mask, float("-inf")).repeat(group_size, 1)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     """Attend with G * rows packed rows per KV head; q comes scaled by head_dim ** -0.5.
 
-    q [rows, kv_heads * G, head_dim]; k and v [kv_heads, total, head_dim]; mask of `pack_mask`,
-    None when every row sees everything. Returns [rows, kv_heads * G * head_dim].
+    q [rows, kv_heads * G, head_dim]; k and v [kv_heads, total, head_dim]; mask of `pack_mask`.
+    Returns [rows, kv_heads * G * head_dim].
     """
     rows, heads, head_dim = q.shape
     kv_heads = k.shape[0]
@@ -28,15 +32,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     return out.reshape(rows, heads * head_dim)
 
 
-def _few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    # the fused kernel splits its sums by the number of rows and of keys; here each row of a chain
-    # comes out in the same bits, alone or with others (bf16, measured)
-    scores = q @ k.transpose(1, 2)
-    if mask is not None:
-        scores += mask
-    return scores.softmax(dim=-1) @ v
+def _few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    # The fused kernel splits its sums by the number of rows, a bf16 softmax treats the odd keys at
+    # the end differently, and products change their blocking above 32 rows. Like this each row of
+    # a chain comes out in the same bits, alone or with others.
+    if q.shape[1] > FEW_ROWS:
+        parts = [slice(at, at + FEW_ROWS) for at in range(0, q.shape[1], FEW_ROWS)]
+        return torch.cat([_few(q[:, part], k, v, mask[part]) for part in parts], dim=1)
+    scores = q @ k.transpose(1, 2) + mask
+    return scores.softmax(dim=-1).to(q.dtype) @ v
 
 
-def _many(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+def _many(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     out = F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=mask, scale=1.0)
     return out[0]

@@ -3,18 +3,21 @@
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import torch
-from gguf import GGUFReader, ReaderTensor, dequantize
+from gguf.quants import dequantize
 from numpy.typing import NDArray
 
 from specviz.errors import ModelCorrupt, ModelNotFound, UnsupportedModel
 from specviz.models.gguf_config import VERSION, hf_config, rope_scaling
+from specviz.models.gguf_file import GgufFile, StoredTensor, read_gguf
 from specviz.models.gguf_tokenizer import end_ids, write_tokenizer
 from specviz.models.store import Progress, cache_dir, make_folder, sha256, silent, write_atomically
+
+Values = NDArray[np.float32]
 
 CHUNK_VALUES = 1 << 24  # values dequantised at a time (64 MiB in fp32)
 
@@ -39,13 +42,12 @@ _TOP_NAMES = {
 _REQUIRED = ("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate")
 
 
-def convert_gguf(path: Path, progress: Progress | None = None, *, sha: str | None = None) -> Path:
+def convert_gguf(path: Path, progress: Progress | None = None) -> Path:
     """Return the converted folder of a GGUF file; the first call makes it.
 
     Args:
         path: the file.
         progress: told how far the work has come.
-        sha: hash of the content if it is known already.
 
     Raises:
         ModelNotFound: no such file.
@@ -56,16 +58,17 @@ def convert_gguf(path: Path, progress: Progress | None = None, *, sha: str | Non
     progress = progress or silent
     if not path.is_file():
         raise ModelNotFound(f"{path} is not a file; give a GGUF file, a model folder or a hub id")
-    key = sha or _content_hash(path, progress)
+    key = _content_hash(path, progress)
     final = cache_dir() / "models" / f"{path.stem}-{key[:12]}-v{VERSION}"
     return make_folder(final, lambda folder: write_model(path, folder, progress), progress)
 
 
 def write_model(path: Path, folder: Path, progress: Progress = silent) -> None:
     """Convert a GGUF file into the empty `folder`, a few rows at a time."""
-    file = read(path)
-    config = hf_config(file.metadata, {name: t.shape for name, t in file.tensors.items()}, path)
-    _check_names(file, config["num_hidden_layers"], path)
+    progress("Reading the model file", 0.0)
+    file = read_gguf(path)
+    config = hf_config(file.metadata, file.shapes, path)
+    _check_names(file, config["num_hidden_layers"])
     if scaling := rope_scaling(file.metadata, _rope_factors(file), path):
         config["rope_scaling"] = scaling
     write_tokenizer(file.metadata, folder)
@@ -73,55 +76,7 @@ def write_model(path: Path, folder: Path, progress: Progress = silent) -> None:
     generation = {"bos_token_id": config.get("bos_token_id"), "eos_token_id": ends}
     _write_json(folder / "config.json", config)
     _write_json(folder / "generation_config.json", generation)
-    _write_safetensors(file, folder / "model.safetensors", path, progress)
-
-
-@dataclass(frozen=True, slots=True)
-class _Tensor:
-    """One stored tensor; `heads` is set where rows are interleaved for the rotary embedding."""
-
-    name: str
-    shape: tuple[int, ...]
-    source: ReaderTensor
-    heads: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """What is inside a GGUF file, tensors under their own names."""
-
-    metadata: dict[str, object]
-    tensors: dict[str, _Tensor]
-
-
-def read(path: Path) -> File:
-    """Open a GGUF file; tensor data stays on disk until it is used."""
-    with path.open("rb") as head:
-        magic = head.read(8)
-    if len(magic) < 8 or magic[:4] != b"GGUF":
-        raise ModelCorrupt(
-            f"{path} is not a GGUF file: it starts with {magic[:4]!r}, not b'GGUF'. "
-            "Download it again, or give a model folder or a hub id."
-        )
-    try:
-        reader = GGUFReader(path)
-        metadata = {name: field.contents() for name, field in reader.fields.items()}
-    except (ValueError, IndexError, KeyError, OverflowError, TypeError, struct.error) as error:
-        raise ModelCorrupt(
-            f"{path} is damaged or cut short ({path.stat().st_size} bytes; {error}). "
-            "Download it again."
-        ) from error
-    arch = str(metadata.get("general.architecture"))
-    heads = {"attn_q": f"{arch}.attention.head_count", "attn_k": f"{arch}.attention.head_count_kv"}
-    tensors = {}
-    for source in reader.tensors:
-        name = str(source.name)
-        part = name.split(".")[2] if name.startswith("blk.") and name.count(".") >= 3 else ""
-        # Only arch "llama" stores q and k rows in the order of interleaved rotary pairs.
-        count = metadata.get(heads.get(part, "")) if arch == "llama" else None
-        shape = tuple(int(size) for size in reversed(source.shape))
-        tensors[name] = _Tensor(name, shape, source, count if isinstance(count, int) else None)
-    return File(metadata, tensors)
+    _write_safetensors(file, folder / "model.safetensors", progress)
 
 
 def hf_name(name: str) -> str | None:
@@ -134,13 +89,14 @@ def hf_name(name: str) -> str | None:
     return None
 
 
-def _rope_factors(file: File) -> list[float] | None:
+def _rope_factors(file: GgufFile) -> list[float] | None:
     stored = file.tensors.get("rope_freqs.weight")
-    return None if stored is None else [float(value) for value in stored.source.data]
+    return None if stored is None else [float(v) for v in dequantize(stored.data, stored.kind)[0]]
 
 
-def _check_names(file: File, layers: object, path: Path) -> None:
+def _check_names(file: GgufFile, layers: object) -> None:
     assert isinstance(layers, int)
+    path = file.path
     unknown = [n for n in file.tensors if hf_name(n) is None and n != "rope_freqs.weight"]
     if unknown:
         raise UnsupportedModel(
@@ -158,13 +114,13 @@ def _check_names(file: File, layers: object, path: Path) -> None:
         )
 
 
-def _write_safetensors(file: File, out: Path, path: Path, progress: Progress) -> None:
+def _write_safetensors(file: GgufFile, out: Path, progress: Progress) -> None:
     """Write bf16 values one chunk at a time: the format is a JSON header, then the bytes."""
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     offset = 0
     kept = {name: t for t in file.tensors.values() if (name := hf_name(t.name)) is not None}
     for name, tensor in kept.items():
-        end = offset + 2 * int(np.prod(tensor.shape))
+        end = offset + 2 * prod(tensor.shape)
         header[name] = {
             "dtype": "BF16",
             "shape": list(tensor.shape),
@@ -177,40 +133,55 @@ def _write_safetensors(file: File, out: Path, path: Path, progress: Progress) ->
         stream.write(struct.pack("<Q", len(blob)) + blob)
         done = 0
         for tensor in kept.values():
-            for chunk in _values(tensor, path):
-                done += stream.write(_bf16_bytes(chunk, tensor, path))
+            for values in _values(tensor, _interleaved_heads(tensor.name, file), file.path):
+                done += stream.write(_bf16_bytes(values))
                 progress("Converting the model, once", done / max(1, offset))
 
 
-def _values(tensor: _Tensor, path: Path) -> Iterator[NDArray[np.float32]]:
+def _interleaved_heads(name: str, file: GgufFile) -> int | None:
+    """Heads of a q or k tensor whose rows are stored in interleaved order, as only "llama" has."""
+    if file.metadata["general.architecture"] != "llama":
+        return None
+    part = hf_name(name) or ""
+    keys = {"self_attn.q_proj": "head_count", "self_attn.k_proj": "head_count_kv"}
+    for projection, key in keys.items():
+        if projection in part:
+            heads = file.metadata["llama.attention.head_count"]
+            count = file.metadata.get(f"llama.attention.{key}", heads)
+            assert isinstance(count, int)  # hf_config has checked it
+            return count
+    return None
+
+
+def _values(tensor: StoredTensor, heads: int | None, path: Path) -> Iterator[Values]:
     """Dequantised values in rows; all at once where rows have to change places."""
-    source = tensor.source
-    data = source.data
-    step = len(data)
-    if tensor.heads is None and len(tensor.shape) > 1:
-        step = max(1, CHUNK_VALUES // tensor.shape[-1])
+    data = tensor.data
+    step = len(data) if heads else max(1, CHUNK_VALUES // tensor.shape[-1])
     for start in range(0, len(data), step):
         try:
-            values = dequantize(data[start : start + step], source.tensor_type)
+            values = dequantize(data[start : start + step], tensor.kind)
         except NotImplementedError as error:
             raise UnsupportedModel(
-                f"{path} stores {tensor.name} as {source.tensor_type.name}, which cannot be "
-                "dequantised here. Use another quantisation of this model, such as Q8_0 or Q4_K_M."
+                f"{path} stores {tensor.name} as {tensor.kind.name}, which cannot be dequantised "
+                "here. Use another quantisation of this model, such as Q8_0 or Q4_K_M."
             ) from error
-        yield values if tensor.heads is None else _rotary_halves(values, tensor.heads)
+        if not np.isfinite(values).all():
+            raise ModelCorrupt(f"{path} has NaN or Inf in {tensor.name}. Download it again.")
+        if heads:
+            # A bias is one stored row: its values are what has to change places.
+            values = _rotary_halves(values.reshape(tensor.shape), heads)
+        yield values
 
 
-def _rotary_halves(values: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
+def _rotary_halves(values: Values, heads: int) -> Values:
     """Undo interleaving: rows of a head from (0, d/2, 1, d/2 + 1, ...) to (0, 1, 2, ...)."""
     grouped = values.reshape(heads, -1, 2, *values.shape[1:])
     return grouped.swapaxes(1, 2).reshape(values.shape)
 
 
-def _bf16_bytes(values: NDArray[np.float32], tensor: _Tensor, path: Path) -> bytes:
-    if not np.isfinite(values).all():
-        raise ModelCorrupt(f"{path} has NaN or Inf in {tensor.name}. Download it again.")
-    rounded = torch.from_numpy(np.require(values, requirements=["C", "W"])).to(torch.bfloat16)
-    return rounded.view(torch.int16).numpy().tobytes()
+def _bf16_bytes(values: Values) -> bytes:
+    writable = np.require(values, requirements=["C", "W"])
+    return torch.from_numpy(writable).to(torch.bfloat16).view(torch.int16).numpy().tobytes()
 
 
 def _content_hash(path: Path, progress: Progress) -> str:

@@ -15,7 +15,7 @@ from specviz.models.llama_config import LlamaConfig
 from specviz.models.llama_weights import LayerWeights, LlamaWeights, fuse
 from specviz.models.rope import RopeTable
 from specviz.models.target import TargetConfig
-from specviz.verify.masks import ancestor_mask, draft_positions, see_past, within_window
+from specviz.verify.masks import ancestor_mask, draft_positions, key_mask, within_window
 
 PIECE = 512  # tokens per prefill pass: bounds the mask and the activations
 
@@ -27,7 +27,7 @@ class Step:
     tokens: Tensor  # [rows]
     cos: Tensor  # [rows, heads + 2 * kv_heads, head_dim]; 1 on values, which do not turn
     sin: Tensor  # the same, 0 on values
-    masks: Mapping[int | None, Tensor | None]  # by window: additive [G * rows, total]
+    masks: Mapping[int | None, Tensor]  # by window: what `attend` adds to the scores
 
 
 class LlamaTarget:
@@ -165,7 +165,7 @@ class LlamaTarget:
 
     def _step(self, tokens: Sequence[int], draft: Draft) -> Step:
         c, past = self.config, self.length
-        self._cache.reserve(len(tokens))
+        total = self._cache.reserve(len(tokens))
         self._rope.reserve(past + len(tokens))
         positions = torch.tensor(draft_positions(draft, past), device=self.device)
         turned = c.heads + c.kv_heads
@@ -181,20 +181,20 @@ class LlamaTarget:
             tokens=torch.tensor(tokens, device=self.device),
             cos=cos.to(self.dtype),
             sin=sin.to(self.dtype),
-            masks=self._masks(draft, positions),
+            masks=self._masks(draft, positions, total),
         )
 
-    def _masks(self, draft: Draft, positions: Tensor) -> dict[int | None, Tensor | None]:
+    def _masks(self, draft: Draft, positions: Tensor, total: int) -> dict[int | None, Tensor]:
         past, group = self.length, self.config.group_size
-        masks: dict[int | None, Tensor | None] = {}
-        mask = see_past(ancestor_mask(draft).to(self.device), past)
-        for window in set(self.llama.windows):
-            if window is not None and window <= past + len(draft):
-                seen = within_window(mask, positions, past, window)
-                masks[window] = pack_mask(seen, group, self.dtype)
-            else:  # one row sees everything there is
-                masks[window] = pack_mask(mask, group, self.dtype) if len(draft) else None
-        return masks
+        every = key_mask(ancestor_mask(draft).to(self.device), past, total)
+        return {
+            window: pack_mask(
+                every if window is None else within_window(every, positions, past, window),
+                group,
+                self.dtype,
+            )
+            for window in set(self.llama.windows)
+        }
 
     @torch.inference_mode()
     def _forward(self, root: int, draft: Draft, *, last_layer: bool = True) -> Tensor:

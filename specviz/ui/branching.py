@@ -26,9 +26,13 @@ def show(state: State, ordered: Ordered, trace: Trace) -> None:
             return
         st.markdown(literal(summary(kept, order.params, order.config)))
         forced = _forced(trace, kept)
-        if st.button(_("Start the branch"), key="branch", type="primary"):
-            state.branch(branch_order(state, order, trace), kept, forced)
-            st.rerun()
+        st.button(
+            _("Start the branch"),
+            key="branch",
+            type="primary",
+            on_click=state.branch,
+            args=(branch_order(state, order, trace), kept, forced),
+        )
 
 
 def summary(kept: int, params: SamplingParams, config: SessionConfig) -> str:

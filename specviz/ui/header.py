@@ -1,42 +1,45 @@
 """The top of the page: which run is on screen, where it was made, and Run and Stop."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
 import streamlit as st
 
+from specviz.events import Round
 from specviz.traces.schema import Trace
 from specviz.ui import files
 from specviz.ui.controls import Ordered
 from specviz.ui.messages import literal
-from specviz.ui.run import Run
+from specviz.ui.run import Order, Run
 from specviz.ui.state import State
 from specviz.words import _, ngettext
 
 Color = Literal["blue", "gray", "red"]
 
 
-def show(state: State, ordered: Ordered) -> None:
-    """Draw the header; a click on Run or Stop redraws the whole page."""
+def show(state: State, ordered: Ordered, trace: Trace | None) -> None:
+    """Draw the header; the run on screen, Run and Stop, files, badges."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         _choose(state)
         _run_buttons(state, ordered)
         files.show(state)
     with st.container(horizontal=True, gap="small"):
-        _badges(state.run)
+        _badges(state.run, trace)
 
 
 def _choose(state: State) -> None:
     names = list(state.runs)
-    st.session_state["shown"] = state.shown
+    key = f"shown-{state.shown}"  # as in transport._place: what was chosen earlier must not return
     st.selectbox(
         _("On screen"),
         names,
+        index=names.index(state.shown),
         format_func=lambda name: title(state.runs[name], names.index(name)),
-        key="shown",
+        key=key,
         label_visibility="collapsed",
         width=380,
-        on_change=lambda: state.show(state.runs[st.session_state["shown"]]),
+        on_change=lambda: state.show(state.runs[st.session_state[key]]),
     )
 
 
@@ -52,7 +55,7 @@ def title(run: Run, number: int) -> str:
 
 def _run_buttons(state: State, ordered: Ordered) -> None:
     order, off = ordered.order, st.session_state.get("keys") == "off"
-    live = st.button(
+    st.button(
         _("Run live"),
         key="run",
         type="primary",
@@ -60,30 +63,34 @@ def _run_buttons(state: State, ordered: Ordered) -> None:
         shortcut=None if off else "Ctrl+Enter",
         disabled=order is None,
         help=_("Decode with the settings at the left, to the end."),
+        on_click=_start,
+        args=(state, order, None),
     )
-    one = st.button(
+    st.button(
         _("One round"),
         key="run-one",
         icon=":material/step_over:",
         disabled=order is None,
         help=_("Start with the settings at the left and pause after every round."),
+        on_click=_start,
+        args=(state, order, 1),
     )
-    if order is not None and (live or one):
-        state.start(order, 1 if one else None)
-        st.rerun()
-    if st.button(
+    st.button(
         _("Stop"),
         key="stop",
         icon=":material/stop_circle:",
         shortcut=None if off else "Escape",
         disabled=not state.run.active,
-    ):
-        state.engine.stop()
-        st.rerun()
+        on_click=state.engine.stop,
+    )
 
 
-def _badges(run: Run) -> None:
-    trace = run.trace()
+def _start(state: State, order: Order | None, rounds: int | None) -> None:
+    if order is not None:
+        state.start(order, rounds)
+
+
+def _badges(run: Run, trace: Trace | None) -> None:
     icon, color, text = _origin(run, trace)
     st.badge(literal(text), icon=f":material/{icon}:", color=color)
     if trace is not None:
@@ -95,14 +102,14 @@ def _badges(run: Run) -> None:
                 "branched after {n} round", "branched after {n} rounds", trace.parent.round
             )
             st.badge(text.format(n=trace.parent.round), icon=":material/alt_route:", color="gray")
-    _progress(run)
+    _progress(run, trace.rounds if trace else ())
 
 
 def _origin(run: Run, trace: Trace | None) -> tuple[str, Color, str]:
     if run.status == "failed":
         return "error", "red", _("Failed")
     if trace is None:
-        return "hourglass_top", "gray", _("Waiting for the model") if run.active else _("No run")
+        return "hourglass_top", "gray", _("Starting") if run.active else _("No run")
     where = f"{trace.environment.device_name}, {trace.environment.dtype}"
     if run.origin == "recorded":
         text = _("Recorded on {where}, {date}").format(where=where, date=date(trace.created))
@@ -115,9 +122,9 @@ def _origin(run: Run, trace: Trace | None) -> tuple[str, Color, str]:
     return "bolt", "blue", _("Live on {where}").format(where=where)
 
 
-def _progress(run: Run) -> None:
-    tokens = sum(event.acceptance_length for event in run.rounds)
-    rounds = ngettext("{n} round", "{n} rounds", len(run.rounds)).format(n=len(run.rounds))
+def _progress(run: Run, done: Sequence[Round]) -> None:
+    tokens = sum(event.acceptance_length for event in done)
+    rounds = ngettext("{n} round", "{n} rounds", len(done)).format(n=len(done))
     words = ngettext("{n} token", "{n} tokens", tokens).format(n=tokens)
     state = {
         "queued": _("queued"),

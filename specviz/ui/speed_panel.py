@@ -46,11 +46,14 @@ def show_check(state: State, trace: Trace, index: int) -> None:
     run, report = state.run, trace.lossless
     if report is None or report.kind == "not-run":
         st.markdown(_("Replays the output one token at a time and compares every choice."))
-        if run.session is not None and st.button(
-            _("Check now"), key="check-now", disabled=run.active
-        ):
-            state.engine.check(run)
-            st.rerun()
+        if run.session is not None:
+            st.button(
+                _("Check now"),
+                key="check-now",
+                disabled=run.active,
+                on_click=state.engine.check,
+                args=(run,),
+            )
         return
     lines = report_lines(report, trace)
     table((_("What"), _("Value")), lines, _("The lossless report"))

@@ -1,9 +1,12 @@
 """The main area: one fragment, redrawn on every step and, while something moves, by itself."""
 
 import time
+from collections.abc import Sequence
 
 import streamlit as st
 
+from specviz.events import Round
+from specviz.traces.schema import Trace
 from specviz.traces.timeline import Cursor
 from specviz.ui import address, figures, header, messages, panels, token_pane, transport
 from specviz.ui.controls import Ordered
@@ -23,32 +26,39 @@ def pace(state: State) -> float | None:
     """Seconds until the next redraw by itself, None while nothing moves."""
     if state.playback is not None:
         return state.playback.speed.interval
-    return POLL if state.run.active else None
+    return POLL if state.run.active or state.follow else None
 
 
 def _stage(state: State, ordered: Ordered, interval: float | None) -> None:
-    state.keep_up()
-    _play(state)
-    header.show(state, ordered)
+    trace = state.run.trace()  # one look for the whole redraw: the engine goes on meanwhile
+    rounds = trace.rounds if trace else ()
+    state.keep_up(rounds)
+    _play(state, rounds)
+    header.show(state, ordered, trace)
     messages.show(state, ordered.problem)
-    trace = state.run.trace()
     if trace is None:
         st.info(_("The rounds appear here as soon as the model has read the prompt."))
     else:
-        transport.show(state, ordered, trace)
-        panels.narrate(state, trace)
-        token_pane.show(state, trace)
-        figures.show(state, trace)
-        panels.show(state, trace)
+        _explain(state, ordered, trace)
     address.show(state.link)
     if pace(state) != interval:
         st.rerun()
 
 
-def _play(state: State) -> None:
+def _explain(state: State, ordered: Ordered, trace: Trace) -> None:
+    transport.show(state, ordered, trace)
+    panels.narrate(state, trace)
+    token_pane.show(state, trace)
+    figures.show(state, trace)
+    if state.follow and state.run.active:
+        st.caption(_("The panels open when the run pauses or you step: drawing would slow it."))
+    else:
+        panels.show(state, trace)
+
+
+def _play(state: State, rounds: Sequence[Round]) -> None:
     if state.playback is None:
         return
-    rounds = state.run.rounds
     state.cursor = state.playback.at(time.monotonic(), state.cursor, rounds).clamp(rounds)
     if state.cursor == Cursor.end(rounds):
         state.playback = None

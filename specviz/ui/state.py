@@ -1,6 +1,6 @@
 """What one browser tab has on screen: its runs, the cursor, and the engine that works for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -8,6 +8,7 @@ from typing import cast
 import streamlit as st
 
 from specviz.errors import TraceError
+from specviz.events import Round
 from specviz.traces.schema import Trace
 from specviz.traces.store import load
 from specviz.traces.timeline import Cursor
@@ -36,6 +37,8 @@ class State:
     follow: bool = False  # the cursor stays at the end of a growing run
     awaited: Cursor | None = None  # the place of a link whose run is still being repeated
     chosen: tuple[int, int | str] | None = None  # token picked: round, and node or "last"
+    slid: int = -1  # where the slider stands, and how often it was made anew
+    slider: int = 0
     playback: Playback | None = None
     notes: list[str] = field(default_factory=list)
     repeat: bool = False  # the link asks for a live run that has to be computed again
@@ -58,14 +61,15 @@ class State:
         self.cursor, self.chosen, self.awaited = cursor.clamp(self.run.rounds), None, None
         self.follow = False
 
-    def keep_up(self) -> None:
+    def keep_up(self, rounds: Sequence[Round]) -> None:
         """Follow a growing run, and go to an awaited place as soon as it exists."""
-        rounds = self.run.rounds
-        if self.awaited is not None and (self.awaited.rounds < len(rounds) or not self.run.active):
+        active = self.run.active
+        if self.awaited is not None and (self.awaited.rounds < len(rounds) or not active):
             self.move(self.awaited)
         elif self.follow:
             self.cursor = Cursor.end(rounds)
-            self.follow = self.run.active
+            # The last rounds may have come after `rounds` was looked at.
+            self.follow = active or len(rounds) < len(self.run.rounds)
 
     def start(self, order: Order, rounds: int | None = None) -> None:
         """Decode anew with the settings of this moment, which links to the run then hold."""

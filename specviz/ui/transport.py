@@ -58,7 +58,7 @@ def show(state: State, ordered: Ordered, trace: Trace) -> None:
             _button(state, move, "right")
         branching.show(state, ordered, trace)
         _keys_and_speed()
-    _place(state)
+    _place(state, len(trace.rounds))
 
 
 def _button(state: State, move: Move, side: Literal["left", "right"]) -> None:
@@ -85,18 +85,31 @@ def _play_button(state: State) -> None:
     )
 
 
-def _place(state: State) -> None:
-    total = len(state.run.rounds)
-    st.session_state["jump"] = state.cursor.rounds
+def _place(state: State, total: int) -> None:
+    """Draw the slider. It gets a new key whenever something else moved the cursor.
+
+    With one key, a click that the browser sends before it has drawn the last step would carry the
+    slider's old value along, and undo that step.
+    """
+    if state.slid != state.cursor.rounds:
+        state.slid, state.slider = state.cursor.rounds, state.slider + 1
+    key = f"jump-{state.slider}"
     st.slider(
         _("Whole rounds shown"),
         0,
         max(1, total),
-        key="jump",
+        min(state.slid, max(1, total)),
+        key=key,
         disabled=total == 0,
         label_visibility="collapsed",
-        on_change=lambda: state.move(Cursor(st.session_state["jump"])),
+        on_change=_jump,
+        args=(state, key),
     )
+
+
+def _jump(state: State, key: str) -> None:
+    state.slid = st.session_state[key]
+    state.move(Cursor(state.slid))
 
 
 def _keys_and_speed() -> None:

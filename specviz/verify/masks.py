@@ -26,15 +26,21 @@ def ancestor_mask(draft: Draft) -> Tensor:
     return mask
 
 
-def see_past(among: Tensor, past: int) -> Tensor:
-    """Return bool [rows, past + rows]: all cached tokens, and `among` [rows, rows] of the new."""
-    return torch.cat((among.new_ones(len(among), past), among), dim=1)
+def key_mask(among: Tensor, past: int, total: int) -> Tensor:
+    """Return bool [rows, total]: every cached key, of the new ones those of `among` [rows, rows].
+
+    Keys after the new ones, up to `total`, are spare room and never seen.
+    """
+    rows = len(among)
+    spare = among.new_zeros(rows, total - past - rows)
+    return torch.cat((among.new_ones(rows, past), among, spare), dim=1)
 
 
 def within_window(mask: Tensor, positions: Tensor, past: int, window: int) -> Tensor:
-    """Return `mask` [rows, past + rows] without keys `window` or more positions back.
+    """Return `mask` [rows, total] without keys `window` or more positions back.
 
     positions [rows] are those of the new rows; cached token i is at position i.
     """
-    keys = torch.cat((torch.arange(past, device=positions.device), positions))
-    return mask & (positions[:, None] - keys[None, :] < window)
+    keys = torch.arange(mask.shape[1], device=mask.device)
+    keys[past : past + len(positions)] = positions
+    return mask & (positions[:, None] - keys < window)

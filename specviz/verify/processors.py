@@ -74,7 +74,7 @@ def check_rows(rows: Tensor, what: str, round_index: int, start: int) -> None:
         row = int(bad[0])
         raise NumericsError(
             f"{what} holds NaN or Inf in round {round_index}, row {row}, which continues text "
-            f"position {start - 1}; decoding stopped there. Check the weights, or try dtype float32."
+            f"position {start - 1}; decoding stopped there. Check the weights or try dtype float32."
         )
 
 

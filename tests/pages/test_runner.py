@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from specviz.bench.runner import Request, open_session
 from specviz.events import Finish
@@ -197,7 +198,9 @@ def test_a_recording_can_be_branched_with_its_own_model(engine, order):
 
 
 def test_a_recording_of_another_model_is_not_continued(engine, order, tmp_path):
-    other = write_model(tmp_path / "other", swap=True, context=300)
+    other = write_model(tmp_path / "other")
+    file = other / "model.safetensors"
+    save_file({name: 2 * tensor for name, tensor in load_file(file).items()}, file)
     recording = Run.of_trace(settled(engine.start(order(spec=other))).trace(), "opened")
     branch = settled(engine.branch(recording, 1, order()))
     assert branch.status == "failed"

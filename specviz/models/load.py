@@ -1,0 +1,128 @@
+"""From a name to a running target: the embedded model, a folder, a GGUF file or a hub id."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specviz.errors import ModelNotFound
+from specviz.models.checkpoint import Checkpoint
+from specviz.models.store import Progress, silent
+
+if TYPE_CHECKING:
+    from specviz.models.target import Target
+    from specviz.models.text import Tokenizer
+
+DEFAULT = "default"
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+# Nothing else is fetched: no pickles, no code.
+HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "tokenizer.model")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A target, what its ids mean, and the name it was asked for by."""
+
+    target: "Target"
+    tokenizer: "Tokenizer"
+    spec: str
+
+
+def load(
+    spec: str | None = None,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    progress: Progress | None = None,
+) -> Loaded:
+    """Load a target.
+
+    Args:
+        spec: None or "default" for the embedded model, a folder in safetensors, a .gguf file, or
+            an id on the hub ("owner/name").
+        device: "auto", "cpu", "cuda" or "mps".
+        dtype: "auto" (measured once per machine) or a name like "bfloat16".
+        progress: told what is happening and how far it is.
+
+    Raises:
+        ModelError: ModelNotFound, ModelCorrupt or UnsupportedModel, with what to do.
+        ConfigError: The device or dtype is not to be had.
+    """
+    from specviz.models.device import choose_device, choose_dtype
+    from specviz.models.text import Tokenizer
+
+    progress = progress or silent
+    spec = (spec or DEFAULT).strip() or DEFAULT
+    folder = find(spec, progress)
+    checkpoint = Checkpoint(folder)
+    settings = checkpoint.settings()
+    place = choose_device(device)
+    kind = choose_dtype(place, dtype)
+    progress(f"loading {folder.name}", 0.0)
+    from specviz.models.llama_config import is_native
+
+    if is_native(settings):
+        from specviz.models.llama import LlamaTarget
+        from specviz.models.llama_config import read_llama_config
+
+        config = read_llama_config(settings, name=_title(spec, folder), sha=checkpoint.sha())
+        target: Target = LlamaTarget.from_tensors(
+            config, checkpoint.tensors(), device=place, dtype=kind
+        )
+    else:
+        from specviz.models.hf import load_hf
+
+        target = load_hf(checkpoint, settings, device=place, dtype=kind)
+    tokenizer = Tokenizer.from_folder(folder)
+    progress(f"loading {folder.name}", 1.0)
+    return Loaded(target, tokenizer, spec)
+
+
+def find(spec: str, progress: Progress = silent) -> Path:
+    """Return the local folder of a model, fetching or converting it if need be."""
+    if spec == DEFAULT:
+        from specviz.models.default import ensure_default
+
+        return ensure_default(progress)
+    path = Path(spec).expanduser()
+    if path.suffix.lower() == ".gguf":
+        from specviz.models.gguf import convert_gguf
+
+        if not path.is_file():
+            raise ModelNotFound(f"there is no file {path}; give the path of a GGUF file")
+        return convert_gguf(path, progress)
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise ModelNotFound(
+            f"{path} is a file, and only .gguf files are read alone; give the folder it lies in"
+        )
+    if not HUB_ID.fullmatch(spec):
+        raise ModelNotFound(
+            f"{spec!r} is no folder here and no hub id; give a folder, a .gguf file, "
+            "owner/name of the hub, or 'default' for the embedded model"
+        )
+    return _from_hub(spec, progress)
+
+
+def _from_hub(spec: str, progress: Progress) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    progress(f"fetching {spec} from the hub", 0.0)
+    try:
+        return Path(snapshot_download(spec, allow_patterns=list(HUB_FILES)))
+    except LocalEntryNotFoundError as error:
+        raise ModelNotFound(
+            f"{spec} is not in the local hub cache and the hub cannot be reached; connect once, "
+            "or copy the model's folder here and give its path"
+        ) from error
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        raise ModelNotFound(
+            f"{spec} cannot be fetched from the hub ({str(error).splitlines()[0]}); check the "
+            "name, log in if the model is gated, or give the path of a local folder"
+        ) from error
+
+
+def _title(spec: str, folder: Path) -> str:
+    return "SmolLM2-135M-Instruct" if spec == DEFAULT else spec if "/" not in spec else folder.name
