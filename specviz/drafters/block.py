@@ -1,19 +1,17 @@
 """What drafters of whole blocks share: the context memo, and how slots become tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from specviz.config import DrafterOptions, SamplingParams
 from specviz.drafters.base import Context, Proposal
 from specviz.drafters.prefix import shared_prefix
-from specviz.errors import DraftError, NumericsError
+from specviz.errors import DraftError
 from specviz.events import Draft, Evidence
+from specviz.heads.choice import Choice, Guess, Text
 from specviz.heads.dflash_cache import BlockDecoder
-from specviz.verify.draws import pick
-from specviz.verify.processors import distribution, penalise
 from specviz.words import _
 
 
@@ -68,68 +66,6 @@ def _check_fed(features: Tensor) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """A drafted token and the head's own probability of it."""
-
-    token: int
-    score: float
-    best: float  # and of its favourite
-    q: Tensor | None  # [vocab] it was drawn from; None if it is the argmax
-
-
-@dataclass(frozen=True, slots=True)
-class Chooser:
-    """Turns one slot's logits into a token, as the request samples or greedily.
-
-    A head for part of the vocabulary never drafts the rest: q is 0 there.
-    """
-
-    options: DrafterOptions
-    vocab: int
-    ids: Tensor | None  # target id of each draft token; None: the same
-    who: str
-
-    @torch.inference_mode()
-    def choose(self, logits: Tensor, context: Context, drafted: Sequence[int]) -> Pick:
-        """Choose the token after `drafted` from logits [draft_vocab]."""
-        params, position = context.params, len(context.tokens) + len(drafted)
-        penalised = params.penalised and self.options.mirror_processors
-        row = logits[None]
-        if penalised:
-            output = (*context.tokens[context.prompt_length :], *drafted)
-            prompt = context.tokens[: context.prompt_length]
-            row = penalise(self._spread(row, float("-inf")), prompt, [output], params)
-        if params.greedy or not self.options.draft_sampled:
-            score, at = row[0].softmax(-1).max(-1)
-            self._check(float(score), position)
-            return Pick(self._token(int(at), penalised), float(score), float(score), None)
-        mirror = self.options.mirror_processors
-        shaped = params if mirror else SamplingParams(temperature=params.temperature)
-        q = distribution(row, shaped)
-        best = float(q.max())
-        self._check(best, position)
-        q = (q if penalised else self._spread(q, 0.0))[0]
-        token = pick(q, context.draws.uniform(position, "draft"))
-        return Pick(token, float(q[token]), best, q)
-
-    def _token(self, at: int, spread: bool) -> int:
-        return at if spread or self.ids is None else int(self.ids[at])
-
-    def _spread(self, row: Tensor, fill: float) -> Tensor:
-        """Lay row [1, draft_vocab] out over the target's vocabulary."""
-        if self.ids is None:
-            return row.clone()
-        return row.new_full((1, self.vocab), fill).index_copy_(1, self.ids, row)
-
-    def _check(self, best: float, position: int) -> None:
-        if not 0 < best <= 1:
-            raise NumericsError(
-                f"{self.who} gave NaN or Inf for text position {position}. Check its weights, or "
-                "try dtype float32."
-            )
-
-
 Look = Callable[[int], Tensor | str]  # token before -> logits of the next slot, or why to stop
 
 
@@ -143,34 +79,40 @@ class Plan:
     caught_up: int
     message: str = ""
 
-    def fill(self, chooser: Chooser, look: Look) -> Proposal:
-        """Draft slot by slot.
+    def fill(self, choice: Choice, least: float, look: Look) -> Proposal:
+        """Draft slot by slot; stop where the favourite's probability is below `least`.
 
         Every reason to stop is known before the slot's token is drawn (or is an end token before
         it), so what is left follows q and verification stays lossless.
         """
-        picks, message, before = list[Pick](), self.message, self.context.tokens[-1]
-        while len(picks) < self.most and not (picks and before in self.ends):
+        text = Text(
+            tokens=self.context.tokens,
+            prompt_length=self.context.prompt_length,
+            params=self.context.params,
+            draws=self.context.draws,
+        )
+        guesses, message, before = list[Guess](), self.message, text.tokens[-1]
+        while len(guesses) < self.most and not (guesses and before in self.ends):
             found = look(before)
             if isinstance(found, str):
                 message = found
                 break
-            pick_ = chooser.choose(found, self.context, [p.token for p in picks])
-            if pick_.best < chooser.options.draft_min_p:
-                text = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
-                message = text.format(p=pick_.best, least=chooser.options.draft_min_p)
+            guess = choice.choose(found, text, tuple(g.token for g in guesses))
+            if guess.best < least:
+                message = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
+                message = message.format(p=guess.best, least=least)
                 break
-            picks.append(pick_)
-            before = pick_.token
-        rows = [p.q for p in picks if p.q is not None]
+            guesses.append(guess)
+            before = guess.token
+        rows = [guess.q for guess in guesses if guess.q is not None]
         evidence = Evidence(
-            scores=tuple(p.score for p in picks),
+            scores=tuple(guess.score for guess in guesses),
             passes=1,
             caught_up=self.caught_up,
             message=message,
         )
-        draft = Draft.chain(p.token for p in picks)
-        return Proposal(draft, torch.stack(rows) if rows else None, evidence)
+        draft = Draft.chain(guess.token for guess in guesses)
+        return Proposal(draft, torch.cat(rows) if rows else None, evidence)
 
 
 def plan(memo: ContextMemo, context: Context, budget: int, ends: frozenset[int]) -> Plan:

@@ -2,7 +2,8 @@
 
 from specviz.config import DrafterOptions
 from specviz.drafters.base import Context, Proposal
-from specviz.drafters.block import Chooser, ContextMemo, plan
+from specviz.drafters.block import ContextMemo, plan
+from specviz.heads.choice import Choice
 from specviz.heads.dflash import DFlashHead
 from specviz.heads.dflash_cache import BlockDecoder
 from specviz.models.target import Target
@@ -28,14 +29,12 @@ class DFlashDrafter:
         """Copy the head's weights; of `target` only the tables are used, not the cache."""
         self._decoder = BlockDecoder(head, target)
         self._memo = ContextMemo(self._decoder)
-        ids = head.draft_ids
-        ids = None if ids is None else ids.to(target.device)
-        self._chooser = Chooser(options, target.config.vocab, ids, self.name)
-        self._ends = ends
+        self._choice = Choice(target.config.vocab, self._decoder.draft_ids, options)
+        self._least, self._ends = options.draft_min_p, ends
 
     def propose(self, context: Context, budget: int) -> Proposal:
         block, config = plan(self._memo, context, budget, self._ends), self._decoder.config
         hidden = self._decoder.block(context.tokens[-1], config.rows(block.most))
         rows = self._decoder.logits(hidden if config.anchor_predicts else hidden[1:])
         slots = iter(rows.unbind())
-        return block.fill(self._chooser, lambda _before: next(slots))
+        return block.fill(self._choice, self._least, lambda _before: next(slots))

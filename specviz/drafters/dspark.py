@@ -6,8 +6,9 @@ from torch import Tensor
 
 from specviz.config import DrafterOptions
 from specviz.drafters.base import Context, Proposal
-from specviz.drafters.block import Chooser, ContextMemo, plan
+from specviz.drafters.block import ContextMemo, plan
 from specviz.errors import ConfigError
+from specviz.heads.choice import Choice
 from specviz.heads.dspark import DSparkHead
 from specviz.heads.dspark_cache import DSparkDecoder
 from specviz.heads.dspark_schedule import Admission, Confidence
@@ -47,14 +48,15 @@ class DSparkDrafter:
             )
         self._decoder = DSparkDecoder(head, target)
         self._memo = ContextMemo(self._decoder)
-        ids = head.draft_ids
-        ids = None if ids is None else ids.to(target.device)
-        self._chooser = Chooser(options, target.config.vocab, ids, self.name)
-        self._ends, self._confidence = ends, confidence
+        self._choice = Choice(target.config.vocab, self._decoder.draft_ids, options)
+        self._least, self._ends = options.draft_min_p, ends
+        self._confidence = confidence
 
     def propose(self, context: Context, budget: int) -> Proposal:
         block, rule = plan(self._memo, context, budget, self._ends), self._confidence
-        walk = self._decoder.walk(self._decoder.block(context.tokens[-1], block.most))
+        config = self._decoder.config
+        hidden = self._decoder.block(context.tokens[-1], config.rows(block.most))
+        walk = self._decoder.walk(hidden if config.anchor_predicts else hidden[1:])
         admission, slot = Admission(rule), 0
 
         def look(before: int) -> Tensor | str:
@@ -67,7 +69,7 @@ class DSparkDrafter:
             slot += 1
             return view.logits
 
-        return block.fill(self._chooser, look)
+        return block.fill(self._choice, self._least, look)
 
 
 def _sigmoid(x: float) -> float:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from specviz.heads.base import Head
 from specviz.heads.dflash_config import DFlashConfig, View
-from specviz.heads.dflash_vocab import Tables
 from specviz.heads.layers import DecoderLayer, Turns
 
 
@@ -57,18 +57,22 @@ def reach(view: View, anchors: Tensor, length: int, rows: int) -> tuple[Tensor, 
     return context, block
 
 
-class DFlashHead(nn.Module):
+class DFlashHead(Head):
     """The trunk, with tensors named as in z-lab checkpoints.
 
-    `mask_embedding` [hidden] stands for the mask token's row of the target's embedding where it
-    is set. `embed_tokens` and `lm_head` are the head's own tables, None to use the target's;
-    with `ids` [draft_vocab] the head drafts only those target tokens.
+    `mask_embedding` [hidden] stands for the mask token's row of the embedding table where it is
+    set. `embed_tokens` and `lm_head` are None where the target's own are used; `draft_ids`
+    [draft vocab] are the target's ids of the rows of `lm_head`, None if they are the same.
     """
 
-    def __init__(self, config: DFlashConfig, owned: Owned = BORROWED) -> None:
-        """Make an untrained head."""
+    scheme = "dflash"
+
+    def __init__(
+        self, config: DFlashConfig, owned: Owned = BORROWED, draft_ids: Tensor | None = None
+    ) -> None:
+        """Make a head with random weights; `draft_ids` [draft vocab] rise."""
         super().__init__()
-        self.config = config
+        self.config, self.taps, self.draft_ids = config, config.taps, draft_ids
         width, eps = config.layer.hidden, config.layer.eps
         self.fc = nn.Linear(len(config.taps) * width, width, bias=False)
         self.hidden_norm = nn.RMSNorm(width, eps)
@@ -76,19 +80,18 @@ class DFlashHead(nn.Module):
         self.norm = nn.RMSNorm(width, eps)
         self.mask_embedding = nn.Parameter(torch.zeros(width)) if owned.mask else None
         self.embed_tokens = nn.Embedding(owned.embed, width) if owned.embed else None
-        reduced = config.draft_vocab != config.vocab
-        own_head = owned.head or reduced
+        own_head = owned.head or config.draft_vocab != config.vocab
         self.lm_head = nn.Linear(width, config.draft_vocab, bias=False) if own_head else None
-        self.register_buffer("ids", torch.arange(config.draft_vocab) if reduced else None)
 
     @property
-    def device(self) -> torch.device:
-        return self.fc.weight.device
+    def owned(self) -> Owned:
+        """Which tables are the head's own."""
+        embed = 0 if self.embed_tokens is None else self.embed_tokens.num_embeddings
+        return Owned(embed, self.lm_head is not None, self.mask_embedding is not None)
 
-    @property
-    def draft_ids(self) -> Tensor | None:
-        """Target id of each draft token [draft_vocab]; None when they are the same."""
-        return self.ids if isinstance(self.ids, Tensor) else None
+    def decoder_layers(self) -> tuple[DecoderLayer, ...]:
+        """Return the layers with their type."""
+        return tuple(layer for layer in self.layers if isinstance(layer, DecoderLayer))
 
     def context(self, features: Tensor) -> Tensor:
         """Fuse the taps [..., taps, hidden] into what all layers read [..., hidden]."""
@@ -109,25 +112,30 @@ class DFlashHead(nn.Module):
         block = torch.cat((first[..., None, :].to(mask.dtype), masks), dim=-2)
         return block.to(self.fc.weight.dtype)
 
-    def logits(self, hidden: Tensor, tables: Tables) -> Tensor:
-        """Logits [..., draft_vocab] of rows [..., hidden]; select supervised rows first."""
-        head = self.lm_head.weight if self.lm_head is not None else tables.head
+    def logits(self, hidden: Tensor, table: Tensor) -> Tensor:
+        """Logits [..., draft vocab] of rows [..., hidden]; select supervised rows first.
+
+        table [vocab, hidden] is the target's output head; an own one comes first.
+        """
+        head = self.lm_head.weight if self.lm_head is not None else table
         return F.linear(hidden, head.to(hidden.dtype))
 
-    def forward(self, blocks: Blocks, tables: Tables) -> Tensor:
-        """Run all blocks at once; return final-normed hidden [batch, blocks, rows, hidden]."""
+    def forward(self, blocks: Blocks, table: Tensor) -> Tensor:
+        """Run all blocks at once; return final-normed hidden [batch, blocks, rows, hidden].
+
+        table [vocab, hidden] is the target's embedding; an own one comes first.
+        """
         rows, shape = self.config.block, self.config.layer
         anchors = blocks.anchors.clamp_min(0)
         context = self.context(blocks.features)
-        hidden = self.embed(blocks.tokens.gather(1, anchors), rows, tables.embed)
+        hidden = self.embed(blocks.tokens.gather(1, anchors), rows, table)
         length = blocks.features.shape[1]
-        row = torch.arange(rows, device=self.device)
-        before = Turns.at(shape, torch.arange(length, device=self.device))
+        row = torch.arange(rows, device=anchors.device)
+        before = Turns.at(shape, torch.arange(length, device=row.device))
         within = Turns.at(shape, anchors[..., None] + row)
         views = [self.config.view(i) for i in range(self.config.layers)]
         reaches = {view: reach(view, anchors, length, rows) for view in set(views)}
-        for layer, view in zip(self.layers, views, strict=True):
-            assert isinstance(layer, DecoderLayer)
+        for layer, view in zip(self.decoder_layers(), views, strict=True):
             attention, x = layer.self_attn, layer.input_layernorm(hidden)
             attended = attend_blocks(
                 attention.queries(x, within),

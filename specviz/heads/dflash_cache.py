@@ -1,29 +1,17 @@
 """Drafting with a block head: context keys and values are made once per token and kept."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import torch
-from torch import Tensor
-from torch.nn import functional as F
+from torch import Tensor, nn
 
 from specviz.cache.kv import CacheShape, KVCache
 from specviz.heads.dflash import DFlashHead, reach
 from specviz.heads.dflash_config import View
-from specviz.heads.dflash_packed import pack
-from specviz.models.attention import attend, pack_mask
-from specviz.models.rope import RopeTable
+from specviz.heads.layers import DecoderLayer
+from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask
+from specviz.models.layers import HeadNorm, Linear, RMSNorm
 from specviz.models.target import Target
-
-
-@dataclass(frozen=True, slots=True)
-class _Turns:
-    """cos and sin [rows, heads, head_dim] of whatever lies side by side in a row."""
-
-    cos: Tensor
-    sin: Tensor
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return torch.addcmul(x * self.cos, x.roll(x.shape[-1] // 2, -1), self.sin)
 
 
 class BlockDecoder:
@@ -36,11 +24,13 @@ class BlockDecoder:
 
     def __init__(self, head: DFlashHead, target: Target) -> None:
         """Copy the weights of `head`; of `target` only its tables are used."""
-        self.config, self._target = head.config, target
-        self._device, self._dtype = target.device, target.dtype
-        self._weights = pack(head, self._device, self._dtype)
+        self.config, self.draft_ids = head.config, None
+        if head.draft_ids is not None:
+            self.draft_ids = head.draft_ids.to(target.device)
+        self._target, self._device, self._dtype = target, target.device, target.dtype
+        self._pack(head)
         layer = head.config.layer
-        self._rope = RopeTable(layer.rope, layer.head_dim, self._device)
+        self._rotation = Rotation(layer, self._device, self._dtype)
         shape = CacheShape(
             layers=head.config.layers,
             kv_heads=layer.kv_heads,
@@ -49,6 +39,21 @@ class BlockDecoder:
         )
         self._cache = KVCache(shape, self._device, self._dtype)
         self._views = [head.config.view(i) for i in range(head.config.layers)]
+
+    def _pack(self, head: DFlashHead) -> None:
+        layers, eps = head.decoder_layers(), head.config.layer.eps
+        self._fc = self._linear([head.fc])
+        self._hidden_norm = RMSNorm(self._here(head.hidden_norm.weight), eps)
+        self._context_kv = self._linear(
+            part for layer in layers for part in (layer.self_attn.k_proj, layer.self_attn.v_proj)
+        )
+        self._context_norm = self._key_norms(layers)
+        self._layers = [PackedLayer(layer, self._device, self._dtype) for layer in layers]
+        self._norm = RMSNorm(self._here(head.norm.weight), eps)
+        self._head = None if head.lm_head is None else self._linear([head.lm_head])
+        embed, mask = head.embed_tokens, head.mask_embedding
+        self._table = None if embed is None else self._here(embed.weight)
+        self._mask = None if mask is None else self._here(mask)
 
     @property
     def length(self) -> int:
@@ -61,14 +66,15 @@ class BlockDecoder:
     @torch.inference_mode()
     def read(self, features: Tensor) -> None:
         """Append the context of the next tokens: features [rows, taps, hidden]."""
-        rows, c, w = len(features), self.config.layer, self._weights
-        fused = w.fc(features.flatten(1).to(self._device, self._dtype))
-        kv = w.context_kv(w.hidden_norm(fused))
+        rows, c = len(features), self.config.layer
+        fused = self._fc(features.flatten(1).to(self._device, self._dtype))
+        kv = self._context_kv(self._hidden_norm(fused))
         kv = kv.view(rows, self.config.layers, 2, c.kv_heads, c.head_dim)
         k = kv[:, :, 0].flatten(1, 2)
-        if w.context_norm is not None:
-            k = w.context_norm(k)
-        k = self._turns(rows, (0, k.shape[1], 0))(k)
+        if self._context_norm is not None:
+            k = self._context_norm(k)
+        cos, sin = (x[:, c.heads, None] for x in self._turns(rows))  # of the first key
+        k = torch.addcmul(k * cos, k.roll(c.head_dim // 2, -1), sin)
         kv = torch.stack((k.view(rows, -1, c.kv_heads, c.head_dim), kv[:, :, 1]), dim=2)
         self._cache.reserve(rows)
         for layer in range(self.config.layers):
@@ -78,62 +84,54 @@ class BlockDecoder:
     @torch.inference_mode()
     def block(self, anchor: int, rows: int) -> Tensor:
         """Run a block of `rows` after the context; return final-normed hidden [rows, hidden]."""
-        c, w = self.config.layer, self._weights
         self._cache.reserve(rows)
-        turned = c.heads + c.kv_heads
-        turns = self._turns(rows, (c.heads, c.kv_heads, c.kv_heads))
-        masks = {view: self._mask(view, rows) for view in set(self._views)}
+        cos, sin = self._turns(rows)
+        steps = {
+            view: Pass(cos, sin, self._seen(view, rows)) for view in dict.fromkeys(self._views)
+        }
         hidden = self._embed(anchor, rows)
-        for index, layer in enumerate(w.layers):
-            x = layer.qkv(layer.input_norm(hidden)).view(turns.cos.shape)
-            if layer.qk_norm is not None:
-                x[:, :turned] = layer.qk_norm(x[:, :turned])
-            x = turns(x)
-            k, v = self._cache.write(index, x[:, c.heads :].view(rows, 2, c.kv_heads, c.head_dim))
-            attended = attend(x[:, : c.heads], k, v, masks[self._views[index]])
-            hidden = layer.o(attended).add_(hidden)
-            gate, up = layer.gate_up(layer.post_norm(hidden)).chunk(2, dim=-1)
-            hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
-        return w.norm(hidden)
+        for index, layer in enumerate(self._layers):
+            step = steps[self._views[index]]
+            hidden = layer.run(layer.input_norm(hidden), hidden, step, (self._cache, index))
+        return self._norm(hidden)
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:
-        """Logits [rows, draft_vocab], float32, of rows [rows, hidden]."""
-        own = self._weights.lm_head
-        return self._target.head(hidden) if own is None else own(hidden).float()
+        """Logits [rows, draft vocab], float32, of rows [rows, hidden]."""
+        return self._target.head(hidden) if self._head is None else self._head(hidden).float()
 
-    def _turns(self, rows: int, parts: tuple[int, int, int]) -> _Turns:
-        """Turns of the next rows: so many scaled queries, keys, and values left alone."""
-        queries, keys, values = parts
-        start, width = self.length, self.config.layer.head_dim
-        self._rope.reserve(start + rows)
-        size = (rows, queries + keys + values, width)
-        cos, sin = torch.ones(size, device=self._device), torch.zeros(size, device=self._device)
-        cos[:, : queries + keys] = self._rope.cos[start : start + rows, None]
-        sin[:, : queries + keys] = self._rope.sin[start : start + rows, None]
-        cos[:, :queries] *= width**-0.5  # of the attention scores
-        sin[:, :queries] *= width**-0.5
-        return _Turns(cos.to(self._dtype), sin.to(self._dtype))
+    def _turns(self, rows: int) -> tuple[Tensor, Tensor]:
+        return self._rotation.at(range(self.length, self.length + rows))
 
-    def _mask(self, view: View, rows: int) -> Tensor | None:
-        """What is added to the scores; None when every row sees everything."""
-        near = view.window is None or self.length + rows <= view.window
-        if near and not view.causal:
+    def _seen(self, view: View, rows: int) -> Tensor | None:
+        if not view.causal and (view.window is None or self.length + rows <= view.window):
             return None
         anchors = torch.tensor([[self.length]], device=self._device)
         context, block = reach(view, anchors, self.length, rows)
-        mask = torch.cat((context[0, 0].expand(rows, -1), block), dim=1)
-        return pack_mask(mask, self.config.layer.group_size, self._dtype)
+        seen = torch.cat((context[0, 0].expand(rows, -1), block), dim=1)
+        return make_mask(seen, self.config.layer, self._dtype)
 
     def _embed(self, anchor: int, rows: int) -> Tensor:
-        mask, own = self.config.mask_token, self._weights.embed
-        masks = self._weights.mask
-        if masks is None or own is not None:
-            ids = [anchor, *[mask] * (rows - 1)]
-            block = self._target.embed(ids) if own is None else own[ids]
-        else:
-            block = torch.cat((self._target.embed([anchor]), masks.expand(rows - 1, -1)))
-        if masks is not None:
-            block = block.clone()
-            block[0 if anchor == mask else 1 :] = masks
-        return block
+        """Embeddings [rows, hidden] of the anchor and of masks after it."""
+        mask, table = self.config.mask_token, self._table
+        known = [anchor] if self._mask is not None else [anchor, *[mask] * (rows - 1)]
+        block = self._target.embed(known) if table is None else table[known]
+        if self._mask is None:
+            return block
+        masks = self._mask.expand(rows - 1, -1)
+        return torch.cat((self._mask[None] if anchor == mask else block, masks))
+
+    def _here(self, weight: Tensor) -> Tensor:
+        return weight.detach().to(self._device, self._dtype)
+
+    def _linear(self, parts: Iterable[nn.Linear]) -> Linear:
+        parts = tuple(parts)
+        biases = [self._here(part.bias) for part in parts if part.bias is not None]
+        weight = torch.cat([self._here(part.weight) for part in parts])
+        return Linear(weight, torch.cat(biases) if biases else None)
+
+    def _key_norms(self, layers: Iterable[DecoderLayer]) -> HeadNorm | None:
+        norms = [layer.self_attn.k_norm for layer in layers]
+        c = self.config.layer
+        rows = [self._here(n.weight).expand(c.kv_heads, -1) for n in norms if n is not None]
+        return HeadNorm(torch.cat(rows), c.eps) if rows else None

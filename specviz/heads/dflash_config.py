@@ -60,8 +60,6 @@ class DFlashConfig:
         least = 1 if self.anchor_predicts else 2
         require(self.block >= least, "block", self.block, f"{least} or more")
         require(bool(self.taps), "taps", self.taps, "at least one target layer")
-        if self.dspark is not None:
-            require(self.anchor_predicts, "anchor_predicts", False, "True for DSpark")
         if self.views:
             given = len(self.views)
             require(given == self.layers, "views", given, f"one per layer, {self.layers}")

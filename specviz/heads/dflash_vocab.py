@@ -1,34 +1,11 @@
-"""Which target tokens a head can draft, and the tables it shares with the target or owns."""
+"""Which target tokens a head can draft: d2t holds offsets, t2d is a mask."""
+
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
 from specviz.errors import ModelCorrupt
-from specviz.heads.dflash import DFlashHead, Owned
-from specviz.models.target import Target
-
-
-def own_tables(head: DFlashHead, target: Target) -> DFlashHead:
-    """Return the same head with copies of the target's tables: the layouts of engines want them.
-
-    Its own row for the mask token becomes a row of the embedding. The copy shares the other
-    weights.
-    """
-    config, tensors = head.config, head.state_dict()
-    mask = tensors.pop("mask_embedding", None)
-    if "embed_tokens.weight" not in tensors:
-        table = target.embed(range(target.config.vocab)).clone()
-        if mask is not None:
-            table[config.mask_token] = mask
-        tensors["embed_tokens.weight"] = table
-    if "lm_head.weight" not in tensors:
-        unit = torch.eye(target.config.hidden, dtype=target.dtype, device=target.device)
-        tensors["lm_head.weight"] = target.head(unit).T.to(target.dtype)
-    owned = Owned(len(tensors["embed_tokens.weight"]), head=True)
-    with torch.device("meta"):
-        copy = type(head)(config, owned, head.draft_ids)
-    copy.load_state_dict(tensors, assign=True)
-    return copy
 
 
 def absolute_ids(d2t: Tensor, vocab: int) -> Tensor:
@@ -60,3 +37,31 @@ def kept_mask(ids: Tensor, vocab: int) -> Tensor:
     mask = torch.zeros(vocab, dtype=torch.bool, device=ids.device)
     mask[ids] = True
     return mask
+
+
+def read_draft_ids(tensors: Mapping[str, Tensor], vocab: int, draft_vocab: int) -> Tensor | None:
+    """Return the target's ids of the draft vocabulary, None if it is the whole.
+
+    Raises:
+        ModelCorrupt: d2t is missing or wrong, or t2d marks other tokens.
+    """
+    d2t, t2d = tensors.get("d2t"), tensors.get("t2d")
+    if d2t is None:
+        if draft_vocab != vocab:
+            raise ModelCorrupt(
+                f"the weights have no tensor d2t [{draft_vocab}], which draft_vocab_size below the "
+                f"target's vocabulary of {vocab} asks for"
+            )
+        return None
+    if d2t.shape != (draft_vocab,) or d2t.is_floating_point():
+        raise ModelCorrupt(
+            f"tensor d2t is {list(d2t.shape)} {d2t.dtype}; draft_vocab_size asks for "
+            f"[{draft_vocab}] whole numbers"
+        )
+    ids = absolute_ids(d2t, vocab)
+    if t2d is not None and not torch.equal(t2d.bool(), kept_mask(ids, vocab)):
+        raise ModelCorrupt(
+            f"tensor t2d {list(t2d.shape)} does not mark the {len(ids)} tokens that d2t maps to; "
+            "it is a mask over the target's vocabulary"
+        )
+    return None if draft_vocab == vocab and not d2t.any() else ids

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from specviz.heads.dflash import BORROWED, Blocks, DFlashHead, Owned
 from specviz.heads.dflash_config import DFlashConfig
-from specviz.heads.dflash_vocab import Tables
 from specviz.heads.dspark_markov import ConfidenceHead, MarkovHead
 
 
@@ -30,9 +29,13 @@ class DSparkHead(DFlashHead):
     With rank 0 and no confidence head it is a DFlash whose anchor predicts.
     """
 
-    def __init__(self, config: DFlashConfig, owned: Owned = BORROWED) -> None:
-        """Make an untrained head; the Markov bias starts at zero if `markov_w2` is zeroed."""
-        super().__init__(config, owned)
+    scheme = "dspark"
+
+    def __init__(
+        self, config: DFlashConfig, owned: Owned = BORROWED, draft_ids: Tensor | None = None
+    ) -> None:
+        """Make a head with random weights; `draft_ids` [draft vocab] rise."""
+        super().__init__(config, owned, draft_ids)
         shape, hidden = config.dspark, config.layer.hidden
         assert shape is not None
         self.markov_head: MarkovHead | None = None
@@ -42,9 +45,13 @@ class DSparkHead(DFlashHead):
         if shape.confidence:
             self.confidence_head = ConfidenceHead(shape, hidden)
 
-    def states(self, blocks: Blocks, tables: Tables) -> SlotStates:
-        """Run all blocks, teacher-forced: slot k is told the true token before it."""
-        hidden, before = self(blocks, tables), before_slots(blocks, self.config.block)
+    def states(self, blocks: Blocks, table: Tensor) -> SlotStates:
+        """Run all blocks, teacher-forced: slot k is told the true token before it.
+
+        table [vocab, hidden] is the target's embedding.
+        """
+        c, hidden = self.config, self(blocks, table)
+        before = before_slots(blocks, c.block, anchor_predicts=c.anchor_predicts)
         embedded = None if self.markov_head is None else self.markov_head.markov_w1(before)
         latent = confidence = None
         if self.markov_head is not None and embedded is not None:
@@ -53,21 +60,25 @@ class DSparkHead(DFlashHead):
             confidence = self.confidence_head(hidden, embedded)
         return SlotStates(hidden, latent, confidence)
 
-    def slot_logits(self, hidden: Tensor, latent: Tensor | None, tables: Tables) -> Tensor:
-        """Logits [..., draft_vocab] of slots: hidden [..., hidden], latent [..., rank]."""
-        logits = self.logits(hidden, tables)
+    def slot_logits(self, hidden: Tensor, latent: Tensor | None, table: Tensor) -> Tensor:
+        """Logits [..., draft_vocab] of slots: hidden [..., hidden], latent [..., rank].
+
+        table [vocab, hidden] is the target's output head.
+        """
+        logits = self.logits(hidden, table)
         if self.markov_head is None or latent is None:
             return logits
         biased: Tensor = logits + self.markov_head.markov_w2(latent)
         return biased
 
 
-def before_slots(blocks: Blocks, slots: int) -> Tensor:
+def before_slots(blocks: Blocks, slots: int, *, anchor_predicts: bool = True) -> Tensor:
     """The true token before each slot [batch, blocks, slots]: the anchor, then the text.
 
-    Slots past the end of the text repeat its last token; they are never supervised.
+    Where the anchor predicts nothing, slot 0 is its row and slot 1 is told the anchor. Slots past
+    the end of the text repeat its last token; they are never supervised.
     """
     last = blocks.tokens.shape[1] - 1
-    slot = torch.arange(slots, device=blocks.anchors.device)
+    slot = torch.arange(slots, device=blocks.anchors.device) - (not anchor_predicts)
     at = (blocks.anchors[..., None] + slot).clamp(0, last)
     return blocks.tokens.gather(1, at.flatten(1)).view(at.shape)
