@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from specviz.cache.kv import KVCache
+from specviz.cache.kv import KVCache, in_blocks
 from specviz.heads.layers import DecoderLayer, LayerShape, Mlp
 from specviz.models.attention import attend, pack_mask
-from specviz.models.layers import HeadNorm, Linear, RMSNorm
+from specviz.models.layers import FEW_ROWS, HeadNorm, Linear, RMSNorm
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Pass:
 
     cos: Tensor  # [rows, heads + 2 * kv_heads, head_dim], scaled on queries, 1 on values
     sin: Tensor  # the same, 0 on values
-    mask: Tensor | None  # additive [G * rows, cached + rows]; None: everything is seen
+    mask: Tensor | None  # of `make_mask`; None: everything is seen
 
 
 class Rotation:
@@ -142,7 +142,13 @@ class PackedLayer:
         cache, index = cached
         q, kv = self.project(x, step)
         k, v = cache.write(index, kv)
-        return self.finish(residual, attend(q, k, v, step.mask), x)
+        mask = step.mask
+        if mask is None:
+            end = cache.length + len(kv)
+            k, v = k[:, :end], v[:, :end]
+            mask = torch.zeros(self.shape.group_size * len(kv), 1, device=k.device).expand(-1, end)
+            mask = mask if len(kv) <= FEW_ROWS else mask.to(k.dtype)
+        return self.finish(residual, attend(q, k, v, mask), x)
 
     def _fused(self, parts: Sequence["_Rows"]) -> Linear:
         weight = torch.cat([part.weight for part in parts]).to(self._device, self._dtype)
@@ -152,8 +158,14 @@ class PackedLayer:
 
 
 def make_mask(seen: Tensor, shape: LayerShape, dtype: torch.dtype) -> Tensor | None:
-    """Turn bool [rows, keys] into the mask of a `Pass`; None if every row sees everything."""
-    return None if bool(seen.all()) else pack_mask(seen, shape.group_size, dtype)
+    """Turn bool [rows, keys] into the mask of a `Pass`; None if every row sees everything.
+
+    The cache returns keys in whole blocks; those after `keys` are hidden.
+    """
+    if bool(seen.all()):
+        return None
+    spare = in_blocks(seen.shape[1]) - seen.shape[1]
+    return pack_mask(F.pad(seen, (0, spare)), shape.group_size, dtype)
 
 
 @dataclass(frozen=True, slots=True)

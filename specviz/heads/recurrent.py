@@ -132,7 +132,7 @@ class _Memory:
         q = q * s.head_dim**-0.5  # [batch, group, kv_heads, rows, head_dim]
         first = self._keys[0].transpose(1, 2)[:, None]
         scores = (q @ first.transpose(-1, -2)).masked_fill(
-            ~_seen(read.shape[1], s.window, read.device), float("-inf")
+            ~self._seen(read.shape[1], s.window, read.device), float("-inf")
         )
         own = [(q * k.transpose(1, 2)[:, None]).sum(-1, keepdim=True) for k in self._keys[1:]]
         weights = torch.cat((scores, *own), dim=-1).softmax(dim=-1)
@@ -142,8 +142,10 @@ class _Memory:
             out = out + weights[..., rows + step, None] * value.transpose(1, 2)[:, None]
         return out.transpose(1, 3).flatten(2, 3)
 
-
-def _seen(rows: int, window: int | None, device: torch.device) -> Tensor:
-    back = torch.arange(rows, device=device)
-    back = back[:, None] - back[None, :]
-    return (back >= 0) if window is None else (back >= 0) & (back < window)
+    def _seen(self, rows: int, window: int | None, device: torch.device) -> Tensor:
+        """Which true rows a row sees: none after its own, none a window behind where it stands."""
+        row = torch.arange(rows, device=device)
+        back = row[:, None] - row[None, :]
+        if window is None:
+            return back >= 0
+        return (back >= 0) & (back + len(self._keys) - 1 < window)

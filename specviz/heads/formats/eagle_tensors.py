@@ -4,13 +4,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from specviz.errors import ConfigError, ModelCorrupt
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import Checkpoint, build
-from specviz.heads.dflash_vocab import absolute_ids, kept_mask
+from specviz.heads.dflash_vocab import read_draft_ids
 from specviz.heads.eagle3 import Eagle3Config, Eagle3Head
 from specviz.heads.layers import LayerShape
 from specviz.models.llama_config import Settings, whole
@@ -60,7 +59,7 @@ def make_head(
     _check_fc(tensors, taps, target_hidden)
     own_head = "lm_head.weight" in tensors
     draft_vocab = whole(settings, "draft_vocab_size", vocab)
-    ids = _draft_ids(tensors, vocab, draft_vocab)
+    ids = read_draft_ids(tensors, vocab, draft_vocab)
     if not own_head and draft_vocab != vocab:
         raise ModelCorrupt(
             f"the weights have no tensor lm_head.weight [{draft_vocab}, {layer.hidden}], which "
@@ -106,28 +105,3 @@ def _check_fc(tensors: Mapping[str, Tensor], taps: tuple[int, ...], target_hidde
             f"{target_hidden} make {len(taps) * target_hidden}. Give the layer ids it was "
             "trained on."
         )
-
-
-def _draft_ids(tensors: Mapping[str, Tensor], vocab: int, draft_vocab: int) -> Tensor | None:
-    """Read d2t, an offset, and compare it with t2d, a mask."""
-    if "d2t" not in tensors:
-        if draft_vocab != vocab:
-            raise ModelCorrupt(
-                f"the weights have no tensor d2t [{draft_vocab}], which draft_vocab_size below "
-                f"vocab_size {vocab} asks for"
-            )
-        return None
-    d2t = tensors["d2t"]
-    if d2t.shape != (draft_vocab,) or d2t.is_floating_point():
-        raise ModelCorrupt(
-            f"tensor d2t has shape {list(d2t.shape)} and dtype {d2t.dtype}; draft_vocab_size asks "
-            f"for [{draft_vocab}] whole numbers"
-        )
-    ids = absolute_ids(d2t, vocab)
-    mask = tensors.get("t2d")
-    if mask is not None and not torch.equal(mask.bool(), kept_mask(ids, vocab)):
-        raise ModelCorrupt(
-            f"tensor t2d {list(mask.shape)} does not mark the {len(ids)} tokens that d2t maps to; "
-            "it is a mask over the target's vocabulary"
-        )
-    return None if draft_vocab == vocab and not d2t.any() else ids
