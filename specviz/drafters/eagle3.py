@@ -48,23 +48,16 @@ class Eagle3Drafter:
         ends = ends.union(context.params.stop_ids)
         if self._tree is not None:
             return self._grow(reading, self._tree, ends, budget)
-        chain = draft_chain(
-            runner,
-            reading,
-            self._choice,
-            Text(
-                tokens=tokens,
-                prompt_length=context.prompt_length,
-                params=context.params,
-                draws=context.draws,
-            ),
-            Limits(budget=budget, least=self._options.draft_min_p, ends=ends),
+        text = Text(
+            tokens=tokens,
+            prompt_length=context.prompt_length,
+            params=context.params,
+            draws=context.draws,
         )
-        stopped = ""
-        if chain.below is not None:
-            text = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
-            stopped = text.format(p=chain.below, least=self._options.draft_min_p)
-        return Proposal(Draft.chain(chain.tokens), chain.q, self._evidence(chain.scores, stopped))
+        limits = Limits(budget=budget, least=self._options.draft_min_p, ends=ends)
+        chain = draft_chain(runner, reading, self._choice, text, limits)
+        evidence = self._evidence(chain.scores, chain.stopped)
+        return Proposal(Draft.chain(chain.tokens), chain.q, evidence)
 
     def _grow(
         self, reading: Reading, shape: TreeShape, ends: frozenset[int], budget: int

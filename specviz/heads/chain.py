@@ -7,14 +7,15 @@ from torch import Tensor
 
 from specviz.heads.choice import Choice, Guess, Text
 from specviz.heads.runner import Reading, Runner
+from specviz.words import _
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What was drafted. `below` is the probability at which drafting stopped early, else None."""
+    """What was drafted, and why it ended early if it did."""
 
     guesses: tuple[Guess, ...]
-    below: float | None
+    stopped: str
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -45,15 +46,16 @@ def draft_chain(
 ) -> Chain:
     """Draft after `reading`, the last true row; the drafted rows are dropped again."""
     guesses: list[Guess] = []
-    below = None
+    stopped = ""
     while True:
         guess = choice.choose(reading.logits[-1], text, tuple(g.token for g in guesses))
         if guess.best < limits.least:
-            below = guess.best
+            words = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
+            stopped = words.format(p=guess.best, least=limits.least)
             break
         guesses.append(guess)
         if len(guesses) == limits.budget or guess.token in limits.ends:
             break
         reading = runner.step(reading.hidden[-1:], (guess.token,), len(guesses))
     runner.drop_drafted()
-    return Chain(tuple(guesses), below)
+    return Chain(tuple(guesses), stopped)

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from specviz.errors import ModelCorrupt, ModelNotFound, UnsupportedModel
+from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.models import checkpoint as model_files
 from specviz.models.llama_config import Settings
 
-INDEX, WEIGHTS = "model.safetensors.index.json", "model.safetensors"
+WEIGHTS = "model.safetensors"
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -29,63 +29,19 @@ class Checkpoint:
             ModelCorrupt: config.json or the weights are damaged.
             UnsupportedModel: the weights are pickled.
         """
+        files = model_files.Checkpoint(folder)
         self.folder = folder
-        if not (folder / "config.json").is_file():
-            raise ModelNotFound(
-                f"{folder} has no config.json; give the folder of a head, as published"
-            )
-        self.config: Settings = _read_json(folder / "config.json")
-        self._files = self._tensor_files()
+        self.config: Settings = files.settings()
+        self._tensors = files.tensors()
 
     @property
     def names(self) -> frozenset[str]:
         """Names of all tensors."""
-        return frozenset(self._files)
+        return frozenset(self._tensors)
 
     def get(self, name: str) -> Tensor:
-        """Read one tensor."""
-        path = self._files[name]
-        try:
-            with safe_open(path, "pt") as file:
-                tensor: Tensor = file.get_tensor(name)
-        except (SafetensorError, OSError) as error:
-            raise ModelCorrupt(f"{path} cannot be read: {error}. Fetch the head again.") from error
-        return tensor
-
-    def _tensor_files(self) -> dict[str, Path]:
-        index = self.folder / INDEX
-        if index.is_file():
-            files = _read_json(index).get("weight_map")
-            if not isinstance(files, dict):
-                raise ModelCorrupt(f"{index} has no weight_map; fetch the head again")
-            named = {str(name): self.folder / str(file) for name, file in files.items()}
-            outside = [p for p in named.values() if p.parent != self.folder or not p.is_file()]
-            if outside:
-                raise ModelCorrupt(
-                    f"{index} names {outside[0].name}, which is not in {self.folder}"
-                )
-            return named
-        paths = sorted(self.folder.glob("*.safetensors"))
-        if not paths:
-            raise self._no_weights()
-        found: dict[str, Path] = {}
-        for path in paths:
-            try:
-                with safe_open(path, "pt") as file:
-                    found.update(dict.fromkeys(file.keys(), path))
-            except (SafetensorError, OSError) as error:
-                raise ModelCorrupt(
-                    f"{path} cannot be read: {error}. Fetch the head again."
-                ) from error
-        return found
-
-    def _no_weights(self) -> Exception:
-        if list(self.folder.glob("*.bin")) or list(self.folder.glob("*.pt")):
-            return UnsupportedModel(
-                f"{self.folder} has pickled weights only, which can run code when they are read; "
-                "convert them to safetensors first"
-            )
-        return ModelNotFound(f"{self.folder} has no *.safetensors; give the folder of a head")
+        """Return one tensor."""
+        return self._tensors[name]
 
 
 def build(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: str) -> Module:
@@ -135,13 +91,3 @@ def write_folder(folder: Path, config: Mapping[str, object], tensors: Mapping[st
     save_file(whole, folder / WEIGHTS, metadata={"format": "pt"})
     text = json.dumps(dict(config), indent=2, sort_keys=True)
     (folder / "config.json").write_text(text + "\n", "utf-8")
-
-
-def _read_json(path: Path) -> dict[str, object]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelCorrupt(f"{path} is not readable JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise ModelCorrupt(f"{path} holds {type(content).__name__}; an object is needed")
-    return content

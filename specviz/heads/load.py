@@ -7,7 +7,15 @@ from pathlib import Path
 from specviz.errors import ConfigError, UnsupportedModel
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import Checkpoint
-from specviz.heads.formats import eagle, speculators_eagle
+from specviz.heads.formats import (
+    deepspec,
+    eagle,
+    mtp,
+    speculators_block,
+    speculators_eagle,
+    speculators_mtp,
+    zlab,
+)
 from specviz.models.llama_config import Settings
 from specviz.models.target import TargetConfig
 
@@ -27,7 +35,7 @@ class Format:
 
 
 # The first that matches is taken: what says its own name comes first, what is told by its tensors
-# later, and heads inside a target's own checkpoint last.
+# later, and modules inside a target's own checkpoint last.
 FORMATS: tuple[Format, ...] = (
     Format(
         name="speculators-eagle3",
@@ -35,7 +43,22 @@ FORMATS: tuple[Format, ...] = (
         read=speculators_eagle.read,
         write=speculators_eagle.write,
     ),
+    Format(
+        name="speculators-block",
+        matches=speculators_block.matches,
+        read=speculators_block.read,
+        write=speculators_block.write,
+    ),
+    Format(
+        name="speculators-mtp",
+        matches=speculators_mtp.matches,
+        read=speculators_mtp.read,
+        write=speculators_mtp.write,
+    ),
+    Format(name="deepspec", matches=deepspec.matches, read=deepspec.read, write=deepspec.write),
+    Format(name="z-lab", matches=zlab.matches, read=zlab.read, write=zlab.write),
     Format(name="eagle", matches=eagle.matches, read=eagle.read, write=eagle.write),
+    Format(name="mtp", matches=mtp.matches, read=mtp.read),
 )
 
 

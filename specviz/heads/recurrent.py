@@ -51,7 +51,8 @@ class RecurrentHead(Head):
     """A head of one or more decoder layers that drafts token after token.
 
     `embed_tokens` and `lm_head` are None where the target's own are used; `draft_ids` [draft vocab]
-    are the target's ids of the rows of `lm_head`, None if they are the same.
+    are the target's ids of the rows of `lm_head`, None if they are the same. With `blank_first`
+    the embedding beside position 0 is zero.
     """
 
     shape: LayerShape
@@ -59,6 +60,7 @@ class RecurrentHead(Head):
     embed_tokens: nn.Embedding | None
     lm_head: nn.Linear | None
     draft_ids: Tensor | None
+    blank_first: bool = False
 
     @abstractmethod
     def stage(self, pack: Pack) -> Stage:
@@ -100,6 +102,8 @@ class RecurrentHead(Head):
         for step in range(steps):
             following = nn.functional.pad(tokens[:, 1 + step :], (0, min(1 + step, len(rows))))
             embedded = nn.functional.embedding(following, own).to(hidden.dtype)
+            if self.blank_first and step == 0:
+                embedded = embedded * (rows > 0)[:, None]
             turns = Turns.at(self.shape, rows + step)
             read, hidden = stage.enter(embedded, hidden)
             for index, layer in enumerate(self.decoder_layers()):

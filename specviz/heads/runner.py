@@ -49,7 +49,7 @@ class Runner:
             assert isinstance(module, nn.RMSNorm)
             return RMSNorm(module.weight.detach().to(device, dtype), module.eps or 1e-6)
 
-        self._stage = head.stage(pack)
+        self._stage, self._blank_first = head.stage(pack), head.blank_first
         self._head = None if head.lm_head is None else pack(head.lm_head)
         self._table = None
         if head.embed_tokens is not None:
@@ -134,7 +134,10 @@ class Runner:
         self.passes += 1
         self._cache.reserve(len(tokens))
         step = Pass(*self._rotation.at(positions), self._mask(seen, positions))
-        read, hidden = self._stage.enter(self._embed(tokens), hidden)
+        embedded = self._embed(tokens)
+        if self._blank_first and positions[0] == 0:
+            embedded = torch.cat((torch.zeros_like(embedded[:1]), embedded[1:]))
+        read, hidden = self._stage.enter(embedded, hidden)
         for index, layer in enumerate(self._layers):
             if index:
                 read = layer.input_norm(hidden)

@@ -34,6 +34,12 @@ _CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "rms_norm_eps": 1e-6,
         "max_position_embeddings": 32_768,
     },
+    # MTP modules of these: nothing is filled in, what is absent is named
+    "qwen3_next": {},
+    "qwen3_5": {},
+    "qwen3_5_text": {},
+    "qwen3_5_moe": {},
+    "qwen3_5_moe_text": {},
 }
 
 
