@@ -5,6 +5,8 @@ from torch import Tensor, nn
 
 from specviz.heads.eagle3 import Eagle3Config, Eagle3Head
 from specviz.heads.layers import LayerShape
+from specviz.heads.mtp import MtpConfig, MtpHead
+from specviz.heads.recurrent import RecurrentHead
 from specviz.models.llama import LlamaTarget
 from specviz.models.rope import Rope
 from specviz.models.tiny import Family, tiny_llama
@@ -40,7 +42,14 @@ def eagle3_head(seed: int = 0, *, draft_ids: Tensor | None = IDS, **changes: obj
     return head
 
 
-def target_for(head: Eagle3Head, family: Family = "llama", **shape: int) -> LlamaTarget:
+def mtp_head(seed: int = 0, **changes: object) -> MtpHead:
+    settings: dict[str, object] = {"layer": SHAPE, "layers": 4, "vocab": VOCAB}
+    head = MtpHead(MtpConfig(**(settings | changes)))  # type: ignore[arg-type]
+    randomise(head, seed)
+    return head
+
+
+def target_for(head: RecurrentHead, family: Family = "llama", **shape: int) -> LlamaTarget:
     return tiny_llama(seed=1, family=family, layers=4, vocab=VOCAB, **shape).with_taps(head.taps)
 
 

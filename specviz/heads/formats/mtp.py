@@ -12,7 +12,12 @@ from specviz.heads.formats.mtp_tensors import make_mtp, text_settings
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
 
-COUNTS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+COUNTS = (
+    "num_nextn_predict_layers",
+    "mtp_num_hidden_layers",
+    "num_mtp_modules",
+    "num_mtp_layers",  # as transformers writes it
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

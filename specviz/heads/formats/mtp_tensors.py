@@ -118,9 +118,8 @@ def _experts(settings: Settings, names: frozenset[str]) -> ExpertsShape | None:
     else:
         shared = whole(settings, "shared_expert_intermediate_size", inner)
     has_shared = any(".mlp.shared_expert" in name for name in names)
-    count = settings.get("num_experts", settings.get("n_routed_experts"))
     return ExpertsShape(
-        count=whole({"n_routed_experts": count}, "n_routed_experts"),
+        count=_first(settings, "num_experts", "n_routed_experts", "num_local_experts"),
         top_k=whole(settings, "num_experts_per_tok"),
         intermediate=inner,
         shared=shared if has_shared else 0,
@@ -131,6 +130,11 @@ def _experts(settings: Settings, names: frozenset[str]) -> ExpertsShape | None:
         normalised=settings.get("norm_topk_prob", True) is True,
         scale=number(settings, "routed_scaling_factor", 1.0),
     )
+
+
+def _first(settings: Settings, *keys: str) -> int:
+    """Read the first of several spellings of a key."""
+    return whole(settings, next((key for key in keys if settings.get(key) is not None), keys[0]))
 
 
 def _join_experts(tensors: Mapping[str, Tensor], shape: ExpertsShape) -> dict[str, Tensor]:

@@ -1,0 +1,87 @@
+"""The MTP drafter in a session: lossless, prefilled, and honest about depths it reuses."""
+
+import pytest
+import torch
+
+from specviz.config import DrafterOptions, SamplingParams, SessionConfig
+from specviz.drafters.base import Context
+from specviz.drafters.mtp import MtpDrafter
+from specviz.drafters.none import PlainDrafter
+from specviz.heads.mtp import MtpHead
+from specviz.models.llama import LlamaTarget
+from specviz.models.tiny import Family
+from specviz.session import DecodeSession
+from specviz.verify.draws import Draws
+from tests.heads.random_heads import VOCAB, features_of, mtp_head, random_text, target_for
+
+PROMPT = random_text(9, seed=2)
+SAMPLED = SamplingParams(temperature=1.0, max_tokens=40)
+
+
+def drafter(head: MtpHead, target: LlamaTarget) -> MtpDrafter:
+    return MtpDrafter(head, target, DrafterOptions())
+
+
+def context(target: LlamaTarget, tokens: tuple[int, ...], params: SamplingParams) -> Context:
+    return Context(tokens, 3, params, Draws(0), features_of(target, tokens))
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+def test_greedy_output_is_that_of_plain_decoding(family: Family) -> None:
+    head = mtp_head()
+    target = target_for(head, family)
+    params = SamplingParams(max_tokens=40)
+    config = SessionConfig(scheme="mtp", draft_length=3)
+    run = DecodeSession(target, drafter(head, target), PROMPT, params, config)
+    assert all(r.scheme == "mtp" for r in run)
+    plain = DecodeSession(target.with_taps(()), PlainDrafter(), PROMPT, params)
+    assert [r.committed for r in plain]
+    assert run.output == plain.output
+
+
+@pytest.mark.parametrize("params", [SamplingParams(max_tokens=40), SAMPLED], ids=["greedy", "t1"])
+def test_g1_the_draft_is_a_function_of_the_context(params: SamplingParams) -> None:
+    head = mtp_head()
+    target = target_for(head)
+    config = SessionConfig(scheme="mtp", draft_length=3)
+    run = DecodeSession(target, drafter(head, target), PROMPT, params, config)
+    for round_ in run:
+        if len(round_.draft):
+            other = target_for(head)
+            tokens = run.tokens[: round_.start]
+            asked = Context(tokens, len(PROMPT), params, Draws(0), features_of(other, tokens))
+            found = drafter(head, other).propose(asked, len(round_.draft))
+            assert found.draft == round_.draft
+            assert found.evidence.scores == pytest.approx(round_.evidence.scores, abs=1e-5)
+
+
+def test_the_whole_prompt_is_read_before_the_first_draft() -> None:
+    head = mtp_head()
+    target = target_for(head)
+    one = drafter(head, target)
+    found = one.propose(context(target, PROMPT, SamplingParams()), 1)
+    assert (found.evidence.caught_up, found.evidence.passes) == (8, 1)
+    other = (*random_text(7, seed=9), *PROMPT[-2:])  # only the tail is the same
+    again = drafter(head, target).propose(context(target, other, SamplingParams()), 1)
+    assert again.evidence.scores != found.evidence.scores
+
+
+def test_depths_beyond_the_trained_one_are_said_to_be_reused() -> None:
+    head = mtp_head()
+    target = target_for(head)
+    asked = context(target, PROMPT, SamplingParams())
+    assert drafter(head, target).propose(asked, 1).evidence.message == ""
+    assert drafter(head, target).propose(asked, 3).evidence.message == (
+        "From depth 2 on the module is reused: it was trained for depth 1."
+    )
+    deep = mtp_head(trained=3)
+    assert drafter(deep, target).propose(asked, 3).evidence.message == ""
+
+
+def test_sampled_drafts_come_with_q_over_the_vocabulary() -> None:
+    head = mtp_head()
+    target = target_for(head)
+    found = drafter(head, target).propose(context(target, PROMPT, SAMPLED), 3)
+    assert found.probs is not None
+    assert found.probs.shape == (3, VOCAB)
+    assert torch.allclose(found.probs.sum(-1), torch.ones(3))
