@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from specviz.errors import ModelCorrupt
+from specviz.errors import ConfigError
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import Checkpoint
 from specviz.heads.formats.mtp_tensors import make_mtp, text_settings
@@ -58,7 +58,7 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
     naming = _naming(settings, checkpoint.names)
     assert naming is not None  # it matched
     if taps not in (None, (target.layers,)):
-        raise ModelCorrupt(
+        raise ConfigError(
             f"layer ids are {taps}; an MTP module reads the last hidden state, {target.layers}"
         )
     tensors: dict[str, Tensor] = {}

@@ -31,7 +31,7 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
             f"config.json says num_nextn_predict_layers = {count}; speculators has one module"
         )
     if taps not in (None, (target.layers,)):
-        raise ModelCorrupt(
+        raise ConfigError(
             f"layer ids are {taps}; an MTP module reads the last hidden state, {target.layers}"
         )
     tensors: dict[str, Tensor] = {}
