@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from specviz.heads.dflash import BORROWED, Blocks, DFlashHead, Owned
 from specviz.heads.dflash_config import DFlashConfig
@@ -55,7 +55,9 @@ class DSparkHead(DFlashHead):
         embedded = None if self.markov_head is None else self.markov_head.markov_w1(before)
         latent = confidence = None
         if self.markov_head is not None and embedded is not None:
-            latent = self.markov_head.latents(embedded, hidden)
+            first = 0 if c.anchor_predicts else 1  # where drafting begins, with an empty state
+            latent = self.markov_head.latents(embedded[..., first:, :], hidden[..., first:, :])
+            latent = nn.functional.pad(latent, (0, 0, first, 0))
         if self.confidence_head is not None:
             confidence = self.confidence_head(hidden, embedded)
         return SlotStates(hidden, latent, confidence)
@@ -79,6 +81,6 @@ def before_slots(blocks: Blocks, slots: int, *, anchor_predicts: bool = True) ->
     the end of the text repeat its last token; they are never supervised.
     """
     last = blocks.tokens.shape[1] - 1
-    slot = torch.arange(slots, device=blocks.anchors.device) - (not anchor_predicts)
+    slot = torch.arange(slots, device=blocks.anchors.device) - int(not anchor_predicts)
     at = (blocks.anchors[..., None] + slot).clamp(0, last)
     return blocks.tokens.gather(1, at.flatten(1)).view(at.shape)

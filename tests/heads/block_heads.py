@@ -5,8 +5,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from specviz.drafters.base import Context
 from specviz.config import SamplingParams
+from specviz.drafters.base import Context
 from specviz.heads.dflash import BORROWED, Blocks, DFlashHead, Owned
 from specviz.heads.dflash_config import DFlashConfig, DSparkShape
 from specviz.heads.dspark import DSparkHead

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel
 from specviz.heads.dflash_config import DSparkShape, MarkovKind, View
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
@@ -156,7 +156,7 @@ def write_windows(views: tuple[View, ...], layers: int) -> dict[str, object]:
     """Return the keys that `windows` reads."""
     sizes = {view.window for view in views} - {None}
     if len(sizes) > 1:
-        raise UnsupportedModel(f"layers have windows {sorted(map(str, sizes))}; files hold one")
+        raise ConfigError(f"layers have windows {sorted(map(str, sizes))}; files hold one")
     if not sizes:
         return {"layer_types": ["full_attention"] * layers, "use_sliding_window": False}
     kinds = ["full_attention" if v.window is None else "sliding_attention" for v in views]

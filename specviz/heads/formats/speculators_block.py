@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import Checkpoint, write_folder
 from specviz.heads.dflash_config import DFlashConfig, View
@@ -101,7 +101,7 @@ def write(head: Head, folder: Path) -> None:
     if c.dspark is not None:
         config |= write_dspark(c.dspark)
     if _views(config, layers, c.layers) != c.views:
-        raise UnsupportedModel(
+        raise ConfigError(
             f"speculators files cannot say who sees whom in this head ({c.views}): windows count "
             "from the anchor there, and only sliding layers are causal"
         )
