@@ -59,7 +59,8 @@ def test_choosing_the_best_length_of_all_is_not() -> None:
 def head() -> DSparkHead:
     """A slot is sure after tokens 0 and 2, and unsure after 1 and 3."""
     made = tiny_dspark(spark_config(**SMALL))
-    assert made.confidence_head is not None and made.markov_head is not None
+    assert made.confidence_head is not None
+    assert made.markov_head is not None
     proj, first = made.confidence_head.proj, made.config.layer.hidden
     with torch.no_grad():
         proj.weight.zero_()

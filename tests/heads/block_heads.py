@@ -18,6 +18,7 @@ from specviz.verify.draws import Draws
 
 TAPS = (1, 3)
 MASK = 63
+VANILLA = DSparkShape(rank=6)
 TEXT = (5, 9, 2, 33, 41, 7, 7, 12, 60, 3, 18, 25, 44)
 
 
@@ -42,7 +43,7 @@ def block_config(**changes: object) -> DFlashConfig:
     return replace(config, **changes)
 
 
-def spark_config(dspark: DSparkShape = DSparkShape(rank=6), **changes: object) -> DFlashConfig:
+def spark_config(dspark: DSparkShape = VANILLA, **changes: object) -> DFlashConfig:
     return block_config(anchor_predicts=True, dspark=dspark, **changes)
 
 

@@ -13,6 +13,8 @@ from specviz.heads.dflash_config import DSparkShape
 from specviz.heads.dflash_tables import own_tables
 from specviz.heads.dspark import DSparkHead
 from specviz.heads.formats import deepspec, speculators_block, zlab
+from specviz.heads.load import load as dispatch
+from specviz.heads.load import save
 from tests.heads.block_heads import (
     block_config,
     randomise,
@@ -23,7 +25,6 @@ from tests.heads.block_heads import (
 )
 from tests.heads.test_dflash_formats import ZLAB, same
 
-LAYOUTS = (speculators_block, deepspec, zlab)
 TARGET = tiny_target()
 KINDS = {
     "vanilla": DSparkShape(rank=6),
@@ -35,23 +36,21 @@ KINDS = {
 
 
 def load(folder: Path) -> DFlashHead:
-    checkpoint = Checkpoint(folder)
-    layout = next(each for each in LAYOUTS if each.matches(checkpoint.config, checkpoint.names))
-    head = layout.read(checkpoint, TARGET.config, None)
+    head = dispatch(folder, TARGET.config)
     assert isinstance(head, DFlashHead)
     return head
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("layout", ["deepspec", "speculators", "specforge"])
+@pytest.mark.parametrize("layout", ["deepspec", "speculators-block", "z-lab"])
 def test_what_is_saved_is_loaded_again(layout: str, kind: str, tmp_path: Path) -> None:
     head: DFlashHead = tiny_dspark(spark_config(KINDS[kind]))
-    if layout == "specforge":
-        zlab.write(head, tmp_path)
-    else:
+    if layout != "z-lab":
         head = own_tables(head, TARGET)
-        (deepspec if layout == "deepspec" else speculators_block).write(head, tmp_path)
-    assert same(load(tmp_path), head)
+    save(head, tmp_path, layout)
+    loaded = load(tmp_path)
+    assert same(loaded, head)
+    assert loaded.layout == layout
 
 
 def test_speculators_holds_a_part_of_the_vocabulary(tmp_path: Path) -> None:
