@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from specviz.heads.yarn import Yarn
 from specviz.models.rope import Rope
 
 
@@ -42,6 +43,11 @@ class LayerShape:
         """Radians per position [rotary / 2], float32."""
         return self.rope.frequencies(self.rotary or self.head_dim)
 
+    @property
+    def amplitude(self) -> float:
+        """What turned dimensions are multiplied by."""
+        return self.rope.amplitude if isinstance(self.rope, Yarn) else 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Turns:
@@ -55,7 +61,7 @@ class Turns:
         """Make the turns of rows at `positions` [..., rows]."""
         angle = positions[..., None].float() * shape.frequencies.to(positions.device)
         angle = torch.cat((angle, angle), dim=-1)
-        return cls(angle.cos(), angle.sin())
+        return cls(angle.cos() * shape.amplitude, angle.sin() * shape.amplitude)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Turn x [..., rows, heads, head_dim]; dimensions past `rotary` stay."""

@@ -35,6 +35,9 @@ class Rotation:
         turning = shape.frequencies
         still = torch.zeros(shape.head_dim // 2 - len(turning))
         self._frequencies = torch.cat((turning, still))
+        self._amplitude = torch.cat((torch.full_like(turning, shape.amplitude), still + 1)).repeat(
+            2
+        )
         counts = torch.tensor([shape.heads, shape.kv_heads, shape.kv_heads])
         self._kinds = torch.arange(3).repeat_interleave(counts).to(device)  # q, k, v
         self._cos = self._sin = torch.empty(0)  # [positions, kinds, head_dim]
@@ -54,8 +57,8 @@ class Rotation:
     def _grow(self, needed: int) -> None:
         needed = max(needed, 2 * len(self._cos), 256)
         angle = torch.arange(needed, dtype=torch.float32)[:, None] * self._frequencies
-        cos = torch.cat((angle.cos(), angle.cos()), dim=1)
-        sin = torch.cat((-angle.sin(), angle.sin()), dim=1)
+        cos = torch.cat((angle.cos(), angle.cos()), dim=1) * self._amplitude
+        sin = torch.cat((-angle.sin(), angle.sin()), dim=1) * self._amplitude
         scale = self._shape.head_dim**-0.5  # of the attention scores, applied to the queries
         kinds = (cos * scale, cos, torch.ones_like(cos)), (sin * scale, sin, torch.zeros_like(sin))
         self._cos, self._sin = (

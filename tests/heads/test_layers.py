@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from specviz.cache.kv import CacheShape, KVCache
+from specviz.heads.formats.settings import read_head_rope
 from specviz.heads.layers import DecoderLayer, LayerShape, Turns
 from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask
+from specviz.heads.yarn import Yarn
 from specviz.models.rope import Rope
 
 PLAIN = LayerShape(
@@ -19,6 +21,7 @@ SHAPES = {
     "qwen3": replace(PLAIN, qk_norm=True, head_dim=12),
     "biased": replace(PLAIN, qkv_bias=True, o_bias=True, mlp_bias=True),
     "partial": replace(PLAIN, rotary=4, qk_norm=True),
+    "yarn": replace(PLAIN, rotary=4, rope=Yarn(factor=4.0, original_context=64, amplitude=1.3)),
     "gated": replace(PLAIN, rotary=2, gated=True, qk_norm=True),
 }
 
@@ -66,3 +69,41 @@ def test_turning_depends_on_the_distance_alone() -> None:
     assert torch.allclose(product(7, 3), product(104, 100), atol=1e-4)
     assert not torch.allclose(product(7, 3), product(7, 4), atol=1e-4)
     assert torch.equal(Turns.at(shape, torch.tensor([9]))(x)[..., 4:], x[..., 4:])
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        {"factor": 32.0, "original_max_position_embeddings": 2048},
+        {
+            "factor": 4.0,
+            "original_max_position_embeddings": 512,
+            "beta_fast": 16.0,
+            "truncate": False,
+        },
+        {
+            "factor": 40.0,
+            "original_max_position_embeddings": 4096,
+            "mscale": 1.0,
+            "mscale_all_dim": 0.7,
+        },
+        {"factor": 40.0, "original_max_position_embeddings": 4096, "attention_factor": 1.5},
+    ],
+)
+def test_yarn_turns_as_in_transformers(scaling: dict[str, object]) -> None:
+    from transformers import LlamaConfig
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    parameters = {"rope_type": "yarn", "rope_theta": 20_000.0} | scaling
+    context = int(scaling["factor"] * scaling["original_max_position_embeddings"])
+    config = LlamaConfig(
+        hidden_size=256,
+        num_attention_heads=4,
+        max_position_embeddings=context,
+        rope_parameters=parameters,
+    )
+    expected, amplitude = ROPE_INIT_FUNCTIONS["yarn"](config, torch.device("cpu"))
+    rope = read_head_rope({"rope_parameters": parameters, "max_position_embeddings": context})
+    assert isinstance(rope, Yarn)
+    assert torch.allclose(rope.frequencies(64), expected, rtol=1e-5)
+    assert rope.amplitude == pytest.approx(amplitude)

@@ -18,6 +18,7 @@ from specviz.errors import (
 )
 from specviz.heads.eagle3 import Eagle3Head
 from specviz.heads.load import FORMATS, load, save
+from specviz.heads.yarn import Yarn
 from specviz.models.rope import Rope
 from specviz.models.target import TargetConfig
 from tests.heads.random_heads import IDS, SHAPE, VOCAB, eagle3_head
@@ -37,6 +38,7 @@ LLAMA3 = Rope(
 SAVED = VARIANTS | {
     "llama3": {"layer": replace(SHAPE, rope=LLAMA3)},
     "linear": {"layer": replace(SHAPE, rope=Rope(kind="linear", factor=2.0))},
+    "yarn": {"layer": replace(SHAPE, rope=Yarn(factor=32.0, original_context=2048, amplitude=1.3))},
     "biases": {"layer": replace(SHAPE, qkv_bias=True, o_bias=True, mlp_bias=True)},
 }
 del SAVED["window"]  # no layout says it

@@ -5,6 +5,7 @@ from typing import Literal
 
 from specviz.errors import ModelCorrupt, UnsupportedModel, VocabMismatch
 from specviz.heads.layers import LayerShape
+from specviz.heads.yarn import Yarn, yarn_amplitude
 from specviz.models.llama_config import Settings, number, read_rope, whole
 from specviz.models.rope import Rope
 from specviz.models.target import TargetConfig
@@ -84,12 +85,45 @@ def read_layer(settings: Settings, names: frozenset[str]) -> LayerShape:
         head_dim=whole(settings, "head_dim", 128 if qwen3 else hidden // heads),
         intermediate=whole(settings, "intermediate_size"),
         eps=number(settings, "rms_norm_eps", 1e-6),
-        rope=read_rope(settings),
+        rope=read_head_rope(settings),
         qkv_bias=has("self_attn.q_proj.bias"),
         o_bias=has("self_attn.o_proj.bias"),
         mlp_bias=has("mlp.gate_proj.bias"),
         qk_norm=has("self_attn.q_norm.weight"),
     )
+
+
+def read_head_rope(settings: Settings) -> Rope:
+    """Read how heads turn: what targets have, and YaRN, which ModelOpt adds when it exports."""
+    scaling: dict[str, object] = {}
+    for key in ("rope_scaling", "rope_parameters"):
+        value = settings.get(key)
+        if isinstance(value, Mapping):
+            scaling |= value
+    if scaling.get("rope_type", scaling.get("type")) != "yarn":
+        return read_rope(settings)
+    factor = number(scaling, "factor")
+    return Yarn(
+        theta=number(scaling, "rope_theta", number(settings, "rope_theta", 10_000.0)),
+        factor=factor,
+        original_context=whole(
+            scaling,
+            "original_max_position_embeddings",
+            whole(settings, "max_position_embeddings", 2048),
+        ),
+        beta_fast=number(scaling, "beta_fast", 32.0),
+        beta_slow=number(scaling, "beta_slow", 1.0),
+        truncate=scaling.get("truncate", True) is True,
+        amplitude=number(scaling, "attention_factor", _amplitude(scaling, factor)),
+    )
+
+
+def _amplitude(scaling: Settings, factor: float) -> float:
+    """Two strengths, as DeepSeek writes them, divide each other."""
+    if scaling.get("mscale") and scaling.get("mscale_all_dim"):
+        strength, everywhere = number(scaling, "mscale"), number(scaling, "mscale_all_dim")
+        return yarn_amplitude(factor, strength) / yarn_amplitude(factor, everywhere)
+    return yarn_amplitude(factor)
 
 
 def write_layer(shape: LayerShape) -> dict[str, object]:
@@ -125,6 +159,16 @@ def check_vocab(settings: Settings, target: TargetConfig) -> None:
 
 
 def _rope_scaling(rope: Rope) -> dict[str, object] | None:
+    if isinstance(rope, Yarn):
+        return {
+            "rope_type": "yarn",
+            "factor": rope.factor,
+            "original_max_position_embeddings": rope.original_context,
+            "beta_fast": rope.beta_fast,
+            "beta_slow": rope.beta_slow,
+            "truncate": rope.truncate,
+            "attention_factor": rope.amplitude,
+        }
     if rope.kind == "default":
         return None
     scaling: dict[str, object] = {"rope_type": rope.kind, "factor": rope.factor}
