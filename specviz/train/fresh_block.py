@@ -1,0 +1,66 @@
+"""A fresh DFlash or DSpark head for a target, its layers begun from the target's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from specviz.heads.dflash import DFlashHead, Owned
+from specviz.heads.dflash_config import DFlashConfig, DSparkShape
+from specviz.heads.dspark import DSparkHead
+from specviz.train.eagle3 import soften
+from specviz.train.tables import LlamaDonor, Tables
+
+SPREAD = 0.1  # of what copied layers write to the residual stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockShape:
+    """What may be chosen about a new head. `rank` is None for DFlash."""
+
+    layers: int = 2
+    block: int = 8
+    mask_token: int = 0
+    rank: int | None = None
+    intermediate: int | None = None
+
+
+def make_block_head(
+    donor: LlamaDonor, tables: Tables, ids: Tensor, taps: Sequence[int], shape: BlockShape
+) -> DFlashHead:
+    """Make a head whose output rows are the target's and whose mask has a row of its own.
+
+    It begins as the mean embedding of the draft vocabulary. Queries and keys are normed per head,
+    as the published heads of this family are.
+    """
+    layer = donor.layer_shape()
+    layer = replace(
+        layer,
+        intermediate=shape.intermediate or layer.intermediate,
+        qk_norm=True,
+        window=None,
+    )
+    config = DFlashConfig(
+        layer=layer,
+        layers=shape.layers,
+        vocab=len(tables.embed),
+        draft_vocab=len(ids),
+        block=shape.block,
+        mask_token=shape.mask_token,
+        taps=tuple(taps),
+        anchor_predicts=shape.rank is not None,
+        dspark=None if shape.rank is None else DSparkShape(rank=shape.rank),
+    )
+    make = DFlashHead if shape.rank is None else DSparkHead
+    head = make(config, Owned(mask=True), ids)
+    soften(head)
+    here = ids.to(tables.head.device)
+    assert head.lm_head is not None and head.mask_embedding is not None
+    with torch.no_grad():
+        head.lm_head.weight.copy_(tables.head[here])
+        head.mask_embedding.copy_(tables.embed[here].float().mean(dim=0))
+        head.norm.weight.copy_(0.5 * donor.final_norm())
+        if isinstance(head, DSparkHead) and head.markov_head is not None:
+            head.markov_head.markov_w2.weight.zero_()  # at first the block speaks alone
+    return head

@@ -1,0 +1,176 @@
+"""The loop that trains any head: steps, checkpoints, held-out E[L], and an end."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from specviz.errors import NumericsError
+from specviz.train.batches import collate, plan
+from specviz.train.checkpointing import Mark, RunState, load_state, save_state
+from specviz.train.course import Course
+from specviz.train.evaluate import Acceptance, held_out, measure
+from specviz.train.features import Source
+from specviz.train.recipe import Recipe
+from specviz.train.schedule import Cosine
+
+BEST = "best"  # folder of the head with the largest held-out E[L]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the loop says after a step."""
+
+    step: int
+    steps: int
+    loss: float
+    parts: dict[str, float]
+    tokens_per_second: float  # supervised tokens, since this process began
+    left: float  # seconds
+    acceptance_length: float | None  # held-out, where it was measured at this step
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended."""
+
+    state: RunState
+    final: dict[str, Acceptance]  # of the last weights, by class of prompt
+
+
+class Trainer:
+    """One head on its way. `run` goes on from wherever the folder says it stopped."""
+
+    def __init__(self, course: Course, source: Source, recipe: Recipe, folder: Path) -> None:
+        """Prepare to train `course.module` on the examples of `source` that are not held out."""
+        self.course, self.source, self.recipe, self.folder = course, source, recipe, folder
+        self.module = course.module
+        self.device = next(self.module.parameters()).device
+        for part in self.module.modules():
+            if isinstance(part, nn.RMSNorm):
+                part.register_forward_pre_hook(_widen)
+                part.register_forward_hook(_narrow)
+        trained = [p for p in self.module.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(
+            _groups(trained, recipe.weight_decay), lr=recipe.rate, betas=recipe.betas, fused=True
+        )
+        self._rate = Cosine(peak=recipe.rate, steps=recipe.steps, warmup=recipe.warmup)
+        self._trained = [i for i, e in enumerate(source.examples) if not e.held_out]
+        self._held_out = held_out(source.examples, recipe.measure_on)
+        found = load_state(folder, self.module, self.optimizer)
+        self.state = found or RunState(recipe=recipe.as_dict())
+        self._began, self._seen = time.monotonic(), 0
+
+    def run(self, tell: Callable[[Report], None], until: int | None = None) -> Result | None:
+        """Train to the end of the recipe, or to step `until`; return None if that came first.
+
+        Raises:
+            NumericsError: the loss is no longer a number.
+        """
+        state, recipe = self.state, self.recipe
+        self.module.train()
+        last = recipe.steps if until is None else min(until, recipe.steps)
+        for indices in self._batches():
+            if state.step >= last:
+                break
+            loss, parts = self._step(indices)
+            at_end = state.step == recipe.steps
+            measured = None
+            if state.step % recipe.measure_every == 0 or at_end:
+                measured = self._mark()
+            if state.step % recipe.save_every == 0 or state.step == last:
+                save_state(self.folder, state, self.module, self.optimizer)
+            tell(self._report(loss, parts, measured))
+        if state.step < recipe.steps:
+            return None
+        return Result(state, self.measure())
+
+    def measure(self) -> dict[str, Acceptance]:
+        """Walk through the held-out texts with the weights of now."""
+        lengths = [len(self.source.examples[i]) for i in self._held_out]
+        batches = plan(lengths, self.recipe.batch_tokens, seed=0)
+        picked = ([self._held_out[i] for i in batch] for batch in batches)
+        with torch.no_grad(), self._autocast():
+            return measure(self.course, self.source, picked, self.device)
+
+    def _batches(self) -> Iterator[Sequence[int]]:
+        """Batches from where the state stands, pass after pass."""
+        lengths = [len(self.source.examples[i]) for i in self._trained]
+        state, recipe = self.state, self.recipe
+        while True:
+            batches = plan(lengths, recipe.batch_tokens, recipe.seed * 100_003 + state.epoch)
+            for batch in batches[state.cursor :]:
+                yield [self._trained[i] for i in batch]
+            state.epoch, state.cursor = state.epoch + 1, 0
+
+    def _step(self, indices: Sequence[int]) -> tuple[float, dict[str, float]]:
+        state, recipe = self.state, self.recipe
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate(state.step)
+        batch = collate(self.source, indices, self.device)
+        with self._autocast():
+            loss = self.course.loss(batch, seed=recipe.seed * 1_000_003 + state.step)
+        value = float(loss.total.detach())
+        if not math.isfinite(value):
+            raise NumericsError(
+                f"the loss is {value} at step {state.step}; start again with a smaller rate than "
+                f"{recipe.rate:g}, or without autocast"
+            )
+        loss.total.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.module.parameters(), recipe.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        state.step, state.cursor = state.step + 1, state.cursor + 1
+        state.tokens += loss.tokens
+        self._seen += loss.tokens
+        state.loss_sum, state.loss_count = state.loss_sum + value, state.loss_count + 1
+        return value, loss.parts
+
+    def _mark(self) -> float:
+        """Measure, note it, and keep the weights if they are the best so far."""
+        state, found = self.state, self.measure()
+        length = found["all"].length if "all" in found else 0.0
+        mean = state.loss_sum / max(1, state.loss_count)
+        state.marks.append(Mark(state.step, state.tokens, mean, length))
+        state.loss_sum, state.loss_count = 0.0, 0
+        if length > state.best:
+            self.course.save(self.folder / BEST)
+            state.best, state.best_step = length, state.step
+        return length
+
+    def _report(self, loss: float, parts: dict[str, float], measured: float | None) -> Report:
+        state, steps = self.state, self.recipe.steps
+        spent = time.monotonic() - self._began
+        rate = self._seen / spent if spent else 0.0
+        per_step = state.tokens / max(1, state.step)
+        left = (steps - state.step) * per_step / rate if rate else 0.0
+        return Report(state.step, steps, loss, parts, rate, left, measured)
+
+    def _autocast(self) -> torch.autocast:
+        on = self.recipe.autocast
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=on)
+
+
+def _groups(parameters: Sequence[Tensor], decay: float) -> list[dict[str, object]]:
+    """Norms and biases do not decay."""
+    return [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+
+
+def _widen(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Norm in the dtype of the weights: autocast leaves norms alone, and mixed dtypes are slow."""
+    weight = module.weight
+    assert isinstance(weight, Tensor)
+    return tuple(x.to(weight.dtype) for x in inputs)
+
+
+def _narrow(module: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
+    """Hand on what the products after a norm read, cast once for all of them."""
+    kind = normed.device.type
+    return normed.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else normed
