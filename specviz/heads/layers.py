@@ -11,6 +11,22 @@ from specviz.models.rope import Rope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LatentShape:
+    """Widths of latent attention: DeepSeek-V3's kv_lora_rank, qk_rope_head_dim and so on.
+
+    A head of the layer is `turning + still` wide, and there are as many KV heads as heads.
+    """
+
+    kv_rank: int
+    turning: int
+    still: int
+    value: int
+    q_rank: int | None = None  # None: queries are projected at once
+    interleaved: bool = True  # pairs that turn together lie side by side
+    sharpness: float = 1.0  # what YaRN multiplies attention scores by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerShape:
     """Shape of the decoder layers of a head."""
 
@@ -28,6 +44,7 @@ class LayerShape:
     qk_norm: bool = False
     gated: bool = False  # Qwen3-Next: q_proj also makes a gate on what attention returns
     window: int | None = None  # how many positions back a row sees, None for all
+    latent: LatentShape | None = None
 
     def __post_init__(self) -> None:
         assert self.heads % self.kv_heads == 0  # readers say so in words
@@ -152,7 +169,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.shape = shape
         self.input_layernorm = nn.RMSNorm(shape.hidden, shape.eps)
-        self.self_attn = Attention(shape, width)
+        self.self_attn = _attention(shape)(shape, width)
         self.post_attention_layernorm = nn.RMSNorm(shape.hidden, shape.eps)
         self.mlp = mlp or Mlp(shape)
 
@@ -167,3 +184,11 @@ class DecoderLayer(nn.Module):
         x, attention = self.input_layernorm(hidden), self.self_attn
         q, k, v = attention.queries(x, turns), attention.keys(x, turns), attention.values(x)
         return self.finish(hidden, attend_batched(q, k, v, mask), x)
+
+
+def _attention(shape: LayerShape) -> type[Attention]:
+    if shape.latent is None:
+        return Attention
+    from specviz.heads.latent import LatentAttention  # it builds on this module
+
+    return LatentAttention

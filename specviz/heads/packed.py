@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from specviz.cache.kv import KVCache, in_blocks
+from specviz.heads.latent import LatentAttention, LatentMaps, Map
 from specviz.heads.layers import DecoderLayer, LayerShape, Mlp
 from specviz.models.attention import attend, pack_mask
 from specviz.models.layers import FEW_ROWS, HeadNorm, Linear, RMSNorm
@@ -91,11 +92,22 @@ class PackedLayer:
         s, order = layer.shape, rotary_order(layer.shape)
         self.input_norm = self.norm(layer.input_layernorm)
         self._post_norm = self.norm(layer.post_attention_layernorm)
-        queries, gates = _split_gates(a.q_proj, s)
-        parts = (_permuted(queries, s.heads, order), _permuted(_rows(a.k_proj), s.kv_heads, order))
-        self._qkv = self._fused((*parts, _rows(a.v_proj)))
-        self._gate = self._fused((gates,)) if gates is not None else None
-        self._o = self._fused((_rows(a.o_proj),))
+        self._gate: Linear | None = None
+        if isinstance(a, LatentAttention):
+            maps = LatentMaps(a, lambda module: pack_module(module, device, dtype))
+            there = order.to(device)
+            self._qkv: Map = lambda x: maps(x)[..., there]
+            self._o = self._fused((_rows(a.wide_output(order)),))
+            order = torch.arange(s.head_dim)
+        else:
+            queries, gates = _split_gates(a.q_proj, s)
+            turned = (
+                _permuted(queries, s.heads, order),
+                _permuted(_rows(a.k_proj), s.kv_heads, order),
+            )
+            self._qkv = self._fused((*turned, _rows(a.v_proj)))
+            self._gate = self._fused((gates,)) if gates is not None else None
+            self._o = self._fused((_rows(a.o_proj),))
         self._qk_norm = None
         if a.q_norm is not None and a.k_norm is not None:
             q = a.q_norm.weight.detach()[order].expand(s.heads, -1)
@@ -158,6 +170,16 @@ class PackedLayer:
         biases = [part.bias for part in parts if part.bias is not None]
         bias = torch.cat(biases).to(self._device, self._dtype) if biases else None
         return Linear(weight.contiguous(), bias)
+
+
+def pack_module(module: torch.nn.Module, device: torch.device, dtype: torch.dtype) -> Map:
+    """Copy a linear map or norm into its fast form."""
+    if isinstance(module, torch.nn.Linear):
+        bias: Tensor | None = module.bias
+        bias = None if bias is None else bias.detach().to(device, dtype)
+        return Linear(module.weight.detach().to(device, dtype).contiguous(), bias)
+    assert isinstance(module, torch.nn.RMSNorm)
+    return RMSNorm(module.weight.detach().to(device, dtype), module.eps or 1e-6)
 
 
 def make_mask(seen: Tensor, shape: LayerShape, dtype: torch.dtype) -> Tensor | None:

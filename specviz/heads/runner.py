@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from specviz.cache.kv import CacheShape, KVCache
 from specviz.errors import ConfigError
-from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask
+from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask, pack_module
 from specviz.heads.recurrent import Map, RecurrentHead
-from specviz.models.layers import Linear, RMSNorm
 from specviz.models.target import Target
 
 PIECE = 512  # rows per pass while a prompt is read
@@ -43,11 +42,7 @@ class Runner:
         self._layers = [PackedLayer(layer, device, dtype) for layer in head.decoder_layers()]
 
         def pack(module: nn.Module) -> Map:
-            if isinstance(module, nn.Linear):
-                bias = None if module.bias is None else module.bias.detach().to(device, dtype)
-                return Linear(module.weight.detach().to(device, dtype).contiguous(), bias)
-            assert isinstance(module, nn.RMSNorm)
-            return RMSNorm(module.weight.detach().to(device, dtype), module.eps or 1e-6)
+            return pack_module(module, device, dtype)
 
         self._stage, self._blank_first = head.stage(pack), head.blank_first
         self._head = None if head.lm_head is None else pack(head.lm_head)

@@ -1,10 +1,12 @@
 """Random heads for tiny targets, and targets that keep what such heads read."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
 from specviz.heads.eagle3 import Eagle3Config, Eagle3Head
-from specviz.heads.layers import LayerShape
+from specviz.heads.layers import LatentShape, LayerShape
 from specviz.heads.mtp import MtpConfig, MtpHead
 from specviz.heads.recurrent import RecurrentHead
 from specviz.models.llama import LlamaTarget
@@ -13,6 +15,13 @@ from specviz.models.tiny import Family, tiny_llama
 
 SHAPE = LayerShape(
     hidden=32, heads=4, kv_heads=2, head_dim=8, intermediate=48, eps=1e-5, rope=Rope(theta=5000.0)
+)
+LATENT = replace(
+    SHAPE,
+    kv_heads=4,
+    head_dim=12,
+    rotary=4,
+    latent=LatentShape(kv_rank=12, turning=4, still=8, value=6, q_rank=10),
 )
 VOCAB = 64
 IDS = torch.arange(1, 64, 2)  # the odd tokens

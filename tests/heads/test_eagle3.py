@@ -12,6 +12,7 @@ from specviz.heads.runner import Runner
 from specviz.heads.tree import TreeLimits, TreeShape, draft_tree
 from tests.heads.random_heads import (
     IDS,
+    LATENT,
     SHAPE,
     VOCAB,
     eagle3_head,
@@ -30,6 +31,7 @@ VARIANTS = {
     "two_layers": {"layers": 2},
     "qwen3": {"layer": replace(SHAPE, qk_norm=True, head_dim=12)},
     "window": {"layer": replace(SHAPE, window=4)},
+    "latent": {"layer": LATENT},
     "own_embedding": {"own_embedding": True},
     "targets_head": {"own_head": False, "draft_ids": None},
     "one_tap": {"taps": (2,)},

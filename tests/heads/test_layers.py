@@ -7,7 +7,7 @@ import torch
 
 from specviz.cache.kv import CacheShape, KVCache
 from specviz.heads.formats.settings import read_head_rope
-from specviz.heads.layers import DecoderLayer, LayerShape, Turns
+from specviz.heads.layers import DecoderLayer, LatentShape, LayerShape, Turns
 from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask
 from specviz.heads.yarn import Yarn
 from specviz.models.rope import Rope
@@ -22,6 +22,14 @@ SHAPES = {
     "biased": replace(PLAIN, qkv_bias=True, o_bias=True, mlp_bias=True),
     "partial": replace(PLAIN, rotary=4, qk_norm=True),
     "yarn": replace(PLAIN, rotary=4, rope=Yarn(factor=4.0, original_context=64, amplitude=1.3)),
+    "latent": replace(
+        PLAIN,
+        kv_heads=4,
+        head_dim=10,
+        rotary=4,
+        qkv_bias=True,
+        latent=LatentShape(kv_rank=12, turning=4, still=6, value=8, q_rank=14, sharpness=1.4),
+    ),
     "gated": replace(PLAIN, rotary=2, gated=True, qk_norm=True),
 }
 

@@ -21,7 +21,7 @@ from specviz.heads.load import FORMATS, load, save
 from specviz.heads.yarn import Yarn
 from specviz.models.rope import Rope
 from specviz.models.target import TargetConfig
-from tests.heads.random_heads import IDS, SHAPE, VOCAB, eagle3_head
+from tests.heads.random_heads import IDS, LATENT, SHAPE, VOCAB, eagle3_head
 from tests.heads.test_eagle3 import VARIANTS
 
 TARGET = TargetConfig(
@@ -41,7 +41,8 @@ SAVED = VARIANTS | {
     "yarn": {"layer": replace(SHAPE, rope=Yarn(factor=32.0, original_context=2048, amplitude=1.3))},
     "biases": {"layer": replace(SHAPE, qkv_bias=True, o_bias=True, mlp_bias=True)},
 }
-del SAVED["window"]  # no layout says it
+for name in ("window", "latent"):  # no layout says the one; the other is read only
+    del SAVED[name]
 
 
 def read(folder: Path, layer_ids: tuple[int, ...] | None = None) -> Eagle3Head:
@@ -231,14 +232,32 @@ def test_wrong_keys_are_named(folder: Folder, key: str, value: object, error, sa
         read(folder.write())
 
 
-def test_quantised_and_latent_heads_are_refused(folder: Folder) -> None:
+def test_quantised_heads_are_refused(folder: Folder) -> None:
     name = "midlayer.mlp.up_proj.weight"
     folder.tensors[name] = folder.tensors[name].to(torch.int8)
     with pytest.raises(UnsupportedModel, match=r"up_proj.weight is torch.int8"):
         read(folder.write())
-    folder.tensors["midlayer.self_attn.kv_a_proj_with_mqa.weight"] = torch.ones(1)
-    with pytest.raises(UnsupportedModel, match="latent attention"):
-        read(folder.write())
+
+
+@torch.no_grad()
+def test_heads_with_latent_attention_are_read(tmp_path: Path) -> None:
+    made, path = eagle3_head(layer=LATENT), tmp_path / "head"
+    with pytest.raises(ConfigError, match="are read, not written"):
+        save(made, path, "eagle")
+    config = Folder(path).config | {
+        "architectures": ["Eagle3DeepseekV2ForCausalLM"],
+        "kv_lora_rank": 12,
+        "qk_rope_head_dim": 4,
+        "qk_nope_head_dim": 8,
+        "v_head_dim": 6,
+        "q_lora_rank": 10,
+    }
+    (path / "config.json").write_text(json.dumps(config))
+    save_file(made.tensors(), path / "model.safetensors")
+    head, text = read(path), torch.tensor([[3, 1, 4, 1, 5]])
+    assert head.config == made.config
+    features, table = torch.randn(1, 5, 3, 32), torch.randn(VOCAB, 32)
+    assert torch.equal(next(head(features, text, table)), next(made(features, text, table)))
 
 
 def test_too_few_layers_for_the_default_are_told_to_give_ids(folder: Folder) -> None:

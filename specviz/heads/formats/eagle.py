@@ -36,7 +36,7 @@ def matches(config: Settings, names: frozenset[str]) -> bool:
 def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | None) -> Head:
     """Read a head; the layer ids are resolved by `default_taps`."""
     config = checkpoint.config
-    _refuse_variants(config, checkpoint.names)
+    _refuse_variants(config)
     check_vocab(config, target)
     tensors = head_tensors(checkpoint)
     flags = Flags(
@@ -52,7 +52,11 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
         flags.recycle_normed = _flag(config, "norm_output")
     names = frozenset(tensors)
     return make_head(
-        config, read_layer(config, names), flags, tensors, taps or default_taps(config, target)
+        config,
+        read_layer(config, names, latent=True),
+        flags,
+        tensors,
+        taps or default_taps(config, target),
     )
 
 
@@ -125,15 +129,9 @@ def _architectures(config: Settings) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def _refuse_variants(config: Settings, names: frozenset[str]) -> None:
+def _refuse_variants(config: Settings) -> None:
     nested = config.get("eagle_config")
     nested = nested if isinstance(nested, Mapping) else {}
-    latent = sorted(name for name in names if "kv_a_proj" in name)
-    if latent:
-        raise UnsupportedModel(
-            f"tensor {latent[0]} is of latent attention (DeepSeek, Kimi); EAGLE-3 layers with "
-            "grouped-query attention are run here"
-        )
     steps = nested.get("parallel_draft_step", 1)
     if steps not in (None, 1) or any(a.startswith("PEagle") for a in _architectures(config)):
         raise UnsupportedModel("this is a P-EAGLE head (parallel drafting), which is not run here")

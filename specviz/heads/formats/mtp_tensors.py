@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel
+from specviz.errors import ConfigError, ModelCorrupt
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import build
 from specviz.heads.experts import ExpertsShape
@@ -36,7 +36,6 @@ def make_mtp(
     settings: Settings, tensors: Mapping[str, Tensor], target: TargetConfig, trained: int = 1
 ) -> MtpHead:
     """Put `tensors`, named as in `MtpHead`, into a module of the shape that `settings` say."""
-    _refuse(tensors)
     check_vocab(settings, target)
     hidden = whole(settings, "hidden_size")
     if hidden != target.hidden:
@@ -75,15 +74,6 @@ def _is_norm(name: str) -> bool:
     return name.endswith(("norm.weight", "layernorm.weight"))
 
 
-def _refuse(tensors: Mapping[str, Tensor]) -> None:
-    latent = sorted(name for name in tensors if "kv_a_proj" in name)
-    if latent:
-        raise UnsupportedModel(
-            f"tensor {latent[0]} is of latent attention (DeepSeek-V3, GLM-5); MTP modules with "
-            "grouped-query attention are run here"
-        )
-
-
 def _layer(settings: Settings, tensors: Mapping[str, Tensor]) -> LayerShape:
     """Read the layer; gates are told by the rows of q_proj, for no config says them everywhere."""
     factor = settings.get("partial_rotary_factor")
@@ -97,14 +87,18 @@ def _layer(settings: Settings, tensors: Mapping[str, Tensor]) -> LayerShape:
             plain[key] = {k: v for k, v in nested.items() if k not in left_out and v != "mrope"}
     if plain.get("intermediate_size") is None:
         plain["intermediate_size"] = settings.get("moe_intermediate_size")
-    shape = read_layer(plain, frozenset(tensors))
-    if factor is not None:
+    shape = read_layer(plain, frozenset(tensors), latent=True)
+    if factor is not None and shape.latent is None:
         turning = int(
             shape.head_dim * number({"partial_rotary_factor": factor}, "partial_rotary_factor")
         )
         shape = replace(shape, rotary=turning)
     q_proj = tensors.get("layers.0.self_attn.q_proj.weight")
-    gated = q_proj is not None and len(q_proj) == 2 * shape.heads * shape.head_dim
+    gated = (
+        q_proj is not None
+        and shape.latent is None
+        and len(q_proj) == 2 * shape.heads * shape.head_dim
+    )
     return replace(shape, gated=gated)
 
 

@@ -1,16 +1,15 @@
 """Keys that head configs share: the shape of the layers, read and written."""
 
 from collections.abc import Mapping
-from typing import Literal
 
-from specviz.errors import ModelCorrupt, UnsupportedModel, VocabMismatch
-from specviz.heads.layers import LayerShape
+from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel, VocabMismatch
+from specviz.heads.layers import LatentShape, LayerShape
 from specviz.heads.yarn import Yarn, yarn_amplitude
 from specviz.models.llama_config import Settings, number, read_rope, whole
 from specviz.models.rope import Rope
 from specviz.models.target import TargetConfig
 
-Family = Literal["llama", "qwen3"]
+LATENT = "self_attn.kv_a_proj_with_mqa.weight"
 
 # What an absent key means in `transformer_layer_config`: speculators writes the difference to the
 # class of its model_type.
@@ -61,8 +60,11 @@ def speculators_layers(config: Settings) -> Settings:
     return {"model_type": family} | _CLASS_DEFAULTS[str(family)] | dict(given)
 
 
-def read_layer(settings: Settings, names: frozenset[str]) -> LayerShape:
-    """Read the shape of a head's layers; biases and q/k norms are told by the tensor `names`."""
+def read_layer(settings: Settings, names: frozenset[str], *, latent: bool = False) -> LayerShape:
+    """Read the shape of a head's layers; biases and q/k norms are told by the tensor `names`.
+
+    `latent` says whether the head at hand can have latent attention.
+    """
     activation = settings.get("hidden_act", "silu")
     if activation != "silu":
         raise UnsupportedModel(f"hidden_act is {activation!r}; heads are run with 'silu'")
@@ -78,6 +80,13 @@ def read_layer(settings: Settings, names: frozenset[str]) -> LayerShape:
     def has(ending: str) -> bool:
         return any(name.endswith(ending) for name in names)
 
+    if has(LATENT):
+        if not latent:
+            raise UnsupportedModel(
+                f"a tensor {LATENT} is of latent attention (DeepSeek, Kimi), which is not run in "
+                "heads of this scheme"
+            )
+        return _read_latent(settings, has("self_attn.kv_a_proj_with_mqa.bias"))
     return LayerShape(
         hidden=hidden,
         heads=heads,
@@ -126,8 +135,50 @@ def _amplitude(scaling: Settings, factor: float) -> float:
     return yarn_amplitude(factor)
 
 
+def _read_latent(settings: Settings, bias: bool) -> LayerShape:
+    heads, rope = whole(settings, "num_attention_heads"), read_head_rope(settings)
+    interleaved = settings.get("rope_interleave", True) is True
+    shape = LatentShape(
+        kv_rank=whole(settings, "kv_lora_rank"),
+        turning=whole(settings, "qk_rope_head_dim"),
+        still=whole(settings, "qk_nope_head_dim"),
+        value=whole(settings, "v_head_dim"),
+        q_rank=None if settings.get("q_lora_rank") is None else whole(settings, "q_lora_rank"),
+        interleaved=interleaved,
+        sharpness=_sharpness(settings, rope),
+    )
+    return LayerShape(
+        hidden=whole(settings, "hidden_size"),
+        heads=heads,
+        kv_heads=heads,
+        head_dim=shape.turning + shape.still,
+        rotary=shape.turning,
+        intermediate=whole(settings, "intermediate_size"),
+        eps=number(settings, "rms_norm_eps", 1e-6),
+        rope=rope,
+        qkv_bias=bias,
+        o_bias=bias,
+        latent=shape,
+    )
+
+
+def _sharpness(settings: Settings, rope: Rope) -> float:
+    """DeepSeek multiplies scores by the square of YaRN's factor where `mscale_all_dim` says so."""
+    for key in ("rope_scaling", "rope_parameters"):
+        scaling = settings.get(key)
+        if isinstance(scaling, Mapping) and scaling.get("mscale_all_dim"):
+            return yarn_amplitude(rope.factor, number(scaling, "mscale_all_dim")) ** 2
+    return 1.0
+
+
 def write_layer(shape: LayerShape) -> dict[str, object]:
-    """Return the keys of config.json that `read_layer` reads, by their usual names."""
+    """Return the keys of config.json that `read_layer` reads, by their usual names.
+
+    Raises:
+        ConfigError: the layer has latent attention, which is read and not written.
+    """
+    if shape.latent is not None:
+        raise ConfigError("heads with latent attention (DeepSeek, Kimi) are read, not written")
     scaling = _rope_scaling(shape.rope)
     return {
         "model_type": "qwen3" if shape.qk_norm else "llama",
