@@ -61,7 +61,7 @@ def test_imports_point_up_the_list(path: Path) -> None:
             assert rank >= RANK["ui"], module
         if here == "drafters" and module.startswith("specviz.drafters."):
             of = module.split(".")[2]
-            assert path.stem == "__init__" or of in {"base", "prefix", "eligibility"}, (
+            assert path.stem == "__init__" or of in {"base", "prefix", "eligibility", "block"}, (
                 f"{path.stem} imports {of}"
             )
 

@@ -39,6 +39,13 @@ def kept_mask(ids: Tensor, vocab: int) -> Tensor:
     return mask
 
 
+def draft_rows(ids: Tensor, vocab: int) -> Tensor:
+    """Return for each target token its row in the draft vocabulary [vocab], -1 for none."""
+    rows = torch.full((vocab,), -1, dtype=torch.int64, device=ids.device)
+    rows[ids] = torch.arange(len(ids), device=ids.device)
+    return rows
+
+
 def read_draft_ids(tensors: Mapping[str, Tensor], vocab: int, draft_vocab: int) -> Tensor | None:
     """Return the target's ids of the draft vocabulary, None if it is the whole.
 

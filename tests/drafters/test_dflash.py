@@ -10,7 +10,7 @@ from specviz.drafters.none import PlainDrafter
 from specviz.errors import DraftError, NumericsError
 from specviz.heads.dflash import DFlashHead
 from specviz.heads.dflash_cache import BlockDecoder
-from specviz.metrics import summarise
+from specviz.metrics import alarms, summarise
 from specviz.models.llama import LlamaTarget
 from specviz.session import DecodeSession
 from specviz.verify.draws import Draws
@@ -181,3 +181,13 @@ def test_metrics_add_up() -> None:
     accepted = [sum(len(r.path) > i for r in drafted) / len(drafted) for i in range(3)]
     length = sum(len(r.path) + 1 for r in drafted) / len(drafted)
     assert length == pytest.approx(1 + sum(accepted))
+
+
+def test_an_untrained_head_raises_the_dead_drafter_alarm() -> None:
+    target = tiny_target(vocab=512, context=512)
+    head = tiny_dflash(block_config(vocab=512, draft_vocab=512))
+    drafted = DFlashDrafter(head, target, DrafterOptions(draft_sampled=False))
+    params = SamplingParams(temperature=2.0, max_tokens=80)
+    session = DecodeSession(target, drafted, PROMPT, params, SessionConfig(draft_length=4))
+    list(session)
+    assert "dead" in {alarm.kind for alarm in alarms(session.rounds)}

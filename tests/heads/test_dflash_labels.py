@@ -9,6 +9,7 @@ from specviz.drafters.dflash import DFlashDrafter
 from specviz.drafters.dspark import DSparkDrafter
 from specviz.heads.dflash import Blocks, DFlashHead
 from specviz.heads.dflash_labels import choose_anchors, label
+from specviz.heads.dflash_vocab import draft_rows
 from specviz.heads.dspark import DSparkHead
 from specviz.models.llama import LlamaTarget
 from tests.heads.block_heads import (
@@ -104,3 +105,8 @@ def test_a_trained_dspark_says_what_its_labels_taught() -> None:
         train(head, target, shift)
         found = accuracy(DSparkDrafter(head, target, options), target)
         assert least <= found <= most, f"labels shifted by {shift}: {found}"
+
+
+def test_rows_of_a_draft_vocabulary_are_found_by_target_token() -> None:
+    rows = draft_rows(torch.tensor([2, 5]), 7)
+    assert rows.tolist() == [-1, -1, 0, -1, -1, 1, -1]
