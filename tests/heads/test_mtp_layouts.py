@@ -1,6 +1,7 @@
 """MTP modules read from the layouts of their families say what transformers' modules say."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from specviz.errors import ConfigError, ModelCorrupt
+from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel
 from specviz.heads.load import load, save
 from specviz.heads.mtp import MtpHead
 from specviz.models.target import TargetConfig
@@ -221,6 +222,40 @@ def test_mimo_has_the_hidden_state_first_and_the_first_embedding_blank(tmp_path:
     features, tokens = torch.randn(1, ROWS, 1, 32), torch.tensor([random_text(ROWS)])
     table = torch.randn(VOCAB, 32)
     assert torch.equal(next(head(features, tokens, table)), next(made(features, tokens, table)))
+
+
+@torch.no_grad()
+def test_qwen3_5_keeps_its_text_apart_and_its_norms_less_one(tmp_path: Path) -> None:
+    made = mtp_head(layer=replace(SHAPE, qk_norm=True, rotary=4, gated=True))
+    renamed = {
+        "token_layernorm.weight": "pre_fc_norm_embedding.weight",
+        "hidden_layernorm.weight": "pre_fc_norm_hidden.weight",
+        "input_proj.weight": "fc.weight",
+        "final_layernorm.weight": "norm.weight",
+    }
+    tensors = {
+        "mtp." + renamed.get(name, name): tensor - 1 if "norm" in name else tensor
+        for name, tensor in made.state_dict().items()
+    }
+    text = mimo_config(model_type="qwen3_5_text", mtp_num_hidden_layers=1)
+    del text["num_nextn_predict_layers"]
+    text["rope_parameters"] = {
+        "rope_type": "default",
+        "rope_theta": 5000.0,
+        "partial_rotary_factor": 0.5,
+        "mrope_section": [1, 1, 0],
+    }
+    config = {"model_type": "qwen3_5", "text_config": text}
+    head = load(write(tmp_path / "target", config, tensors), TARGET)
+    assert isinstance(head, MtpHead)
+    assert head.config.layer == made.config.layer
+    features, tokens = torch.randn(1, ROWS, 1, 32), torch.tensor([random_text(ROWS)])
+    table = torch.randn(VOCAB, 32)
+    ours, theirs = (next(h(features, tokens, table)) for h in (head, made))
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    text["mtp_num_hidden_layers"] = 0
+    with pytest.raises(UnsupportedModel, match="holds no head that is known here"):
+        load(write(tmp_path / "target", config, tensors), TARGET)
 
 
 def test_refusals_name_what_is_wrong(tmp_path: Path) -> None:
