@@ -73,14 +73,18 @@ class Tokenizer:
 
         Without `system` the template's own default system prompt stands, if it has one.
         """
+        messages: list[Message] = [{"role": "user", "content": text}]
+        if system is not None:
+            messages.insert(0, {"role": "system", "content": system})
+        return self.conversation(messages)
+
+    def conversation(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the tokens of several turns and of the opening of the next answer."""
         if self._chat is None:
             raise ConfigError(
                 f"{self._name} has no chat template; switch the chat template off to send the "
                 "prompt as raw text"
             )
-        messages: list[Message] = [{"role": "user", "content": text}]
-        if system is not None:
-            messages.insert(0, {"role": "system", "content": system})
         return self._encode(self._chat.render(messages), raw=False)
 
     def piece(self, token: int) -> bytes:

@@ -31,6 +31,11 @@ class Batch:
             return self.features
         return self.features[:, :, index]
 
+    def text(self, row: int) -> "Batch":
+        """Return one text as a batch of its own."""
+        part = slice(row, row + 1)
+        return Batch(self.tokens[part], self.supervised[part], self.features[part], self.taps)
+
     @property
     def final(self) -> Tensor:
         """Final-normed hidden states [batch, length, hidden]: the target's head reads them."""
@@ -52,9 +57,7 @@ def collate(source: Source, indices: Sequence[int], device: torch.device) -> Bat
         tokens[row, : len(example)] = torch.tensor(example.tokens)
         supervised[row, example.prompt_length : len(example)] = True
     assert features is not None  # a batch has an example
-    return Batch(
-        tokens.to(device), supervised.to(device), features.to(device), tuple(source.taps)
-    )
+    return Batch(tokens.to(device), supervised.to(device), features.to(device), tuple(source.taps))
 
 
 def plan(lengths: Sequence[int], budget: int, seed: int) -> list[list[int]]:

@@ -13,7 +13,7 @@ from specviz.heads.dflash_labels import Labels, choose_anchors, label
 from specviz.heads.dspark import DSparkHead
 from specviz.heads.load import save
 from specviz.train.batches import Batch
-from specviz.train.course import Loss, favourites
+from specviz.train.course import CHUNK, Loss, favourites
 from specviz.train.losses import doubt, dspark_losses, pace_weights, position_decay, weighted_mean
 from specviz.train.projection import Goals, projected_loss
 from specviz.train.tables import Tables, Vocabulary, teacher
@@ -88,9 +88,7 @@ class BlockCourse:
         self, hidden: Tensor, weight: Tensor, slots: _Slots, labels: Labels
     ) -> Tensor:
         even = torch.full((len(slots.rows),), 1.0, device=hidden.device)
-        found = projected_loss(
-            hidden, weight.detach(), Goals(slots.soft, slots.rows, 1.0, even)
-        )
+        found = projected_loss(hidden, weight.detach(), Goals(slots.soft, slots.rows, 1.0, even))
         losses = hidden.new_zeros(labels.tokens.shape, dtype=torch.float32)
         losses[slots.block] = found.each
         return losses
@@ -118,10 +116,9 @@ class BlockCourse:
         found = found.to(batch.tokens.device)
         first = 0 if self.module.config.anchor_predicts else 1
         for row in range(len(batch.tokens)):
-            one = Batch(*(x[row : row + 1] for x in (batch.tokens, batch.supervised)),
-                        batch.features[row : row + 1], batch.taps)  # fmt: skip
+            one = batch.text(row)
             starts = F.pad(one.supervised[:, 1:], (0, 1))[0].nonzero()[:, 0]
-            for anchors in starts.split(MEASURED):
+            for anchors in torch.split(starts, MEASURED):
                 labels = label(self.module.config, one.tokens, one.supervised, anchors[None])
                 said = self._said(self._blocks(one, anchors[None]))
                 right = (said == labels.tokens) & labels.supervised
@@ -134,11 +131,12 @@ class BlockCourse:
         if isinstance(head, DSparkHead):
             states = head.states(blocks, self._tables.embed)
             hidden, latent = states.hidden.flatten(0, 2), states.latent
-            parts = hidden.split(512), None if latent is None else latent.flatten(0, 2).split(512)
-            said = [
-                head.slot_logits(h, None if parts[1] is None else parts[1][i], table).argmax(-1)
-                for i, h in enumerate(parts[0])
-            ]
+            latent = None if latent is None else latent.flatten(0, 2)
+            said = []
+            for start in range(0, len(hidden), CHUNK):
+                part = slice(start, start + CHUNK)
+                slots = None if latent is None else latent[part]
+                said.append(head.slot_logits(hidden[part], slots, table).argmax(dim=-1))
             return self._drafted.tokens(torch.cat(said)).view(states.hidden.shape[:-1])
         hidden = head(blocks, self._tables.embed)
         said_all = favourites(lambda h: head.logits(h, table), hidden.flatten(0, 2), self._drafted)

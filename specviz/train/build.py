@@ -11,8 +11,12 @@ from specviz.train.batches import Batch, collate, plan
 from specviz.train.block import Anchoring, BlockCourse
 from specviz.train.corpus import frequent_ids
 from specviz.train.course import Course
-from specviz.train.draft_model import DraftModelCourse, own_layers
-from specviz.train.draft_model import make_small_llama, small_llama_settings
+from specviz.train.draft_model import (
+    DraftModelCourse,
+    make_small_llama,
+    own_layers,
+    small_llama_settings,
+)
 from specviz.train.eagle3 import Eagle3Shape, default_taps, make_eagle3
 from specviz.train.features import Source
 from specviz.train.fresh_block import BlockShape, make_block_head
@@ -71,7 +75,9 @@ class Builder:
         shape = Eagle3Shape(kv_heads=r.kv_heads, intermediate=r.intermediate)
         head = make_eagle3(self._donor, self._tables, self.ids, taps, shape)
         start_eagle3(head, self._guesser(taps))
-        return RecurrentCourse(head, self._tables, self.ids, self._unrolling(), "speculators-eagle3")
+        return RecurrentCourse(
+            head, self._tables, self.ids, self._unrolling(), "speculators-eagle3"
+        )
 
     def _mtp(self) -> Course:
         r = self._recipe

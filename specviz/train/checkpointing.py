@@ -37,6 +37,7 @@ class RunState:
     seconds: float = 0.0
     best: float = 0.0  # largest held-out E[L]
     best_step: int = -1
+    best_counts: dict[str, dict[str, object]] = field(default_factory=dict)  # by class of prompt
     loss_sum: float = 0.0  # since the last mark
     loss_count: int = 0
     marks: list[Mark] = field(default_factory=list)

@@ -26,9 +26,18 @@ class Loss:
 class Course(Protocol):
     """A head, how it is taught and how its drafts are checked."""
 
-    scheme: str
-    module: nn.Module  # what is trained
-    depth: int  # drafts per round that E[L] is measured with
+    @property
+    def scheme(self) -> str: ...
+
+    @property
+    def module(self) -> nn.Module:
+        """What is trained."""
+        ...
+
+    @property
+    def depth(self) -> int:
+        """Drafts per round that E[L] is measured with."""
+        ...
 
     def loss(self, batch: Batch, seed: int) -> Loss:
         """Return the loss of a batch; everything random follows from `seed`."""
@@ -51,5 +60,5 @@ def favourites(
     project: Callable[[Tensor], Tensor], hidden: Tensor, vocabulary: Vocabulary
 ) -> Tensor:
     """Return the most likely token [rows] of each row of hidden [rows, hidden]."""
-    found = [project(part).argmax(dim=-1) for part in hidden.split(CHUNK)]
+    found = [project(part).argmax(dim=-1) for part in torch.split(hidden, CHUNK)]
     return vocabulary.tokens(torch.cat(found)) if found else hidden.new_zeros(0, dtype=torch.int64)

@@ -125,9 +125,7 @@ class DraftModelCourse:
         hidden = self.module(batch.tokens, self._tables.embed)
         text, at = batch.supervised[:, 1:].nonzero(as_tuple=True)
         head = self._tables.head
-        said = favourites(
-            lambda h: F.linear(h, head.to(h.dtype)), hidden[text, at], self._all
-        )
+        said = favourites(lambda h: F.linear(h, head.to(h.dtype)), hidden[text, at], self._all)
         right = torch.zeros(batch.tokens.shape, dtype=torch.bool, device=batch.tokens.device)
         right[text, at] = said == batch.tokens[text, at + 1]
         ahead = [F.pad(right[:, j:], (0, min(j, right.shape[1]))) for j in range(self.depth)]

@@ -58,9 +58,7 @@ def walk(hits: Tensor, prompt_length: int, length: int) -> Acceptance:
 
 def held_out(examples: Sequence[Example], most: int) -> list[int]:
     """Return up to `most` examples to measure on: held out, greedy, spread over the corpus."""
-    found = [
-        i for i, e in enumerate(examples) if e.held_out and e.greedy and len(e.response) > 1
-    ]
+    found = [i for i, e in enumerate(examples) if e.held_out and e.greedy and len(e.response) > 1]
     if len(found) <= most:
         return found
     return [found[i * len(found) // most] for i in range(most)]

@@ -30,8 +30,13 @@ class Tapped(Target, Protocol):
 class Source(Protocol):
     """Examples and, for each, hidden states [tokens, taps, hidden]."""
 
-    taps: tuple[int, ...]  # indices of transformers' hidden_states; the last is after the norm
-    examples: Sequence[Example]
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """Indices of transformers' hidden_states; the last is after the final norm."""
+        ...
+
+    @property
+    def examples(self) -> Sequence[Example]: ...
 
     def features(self, index: int) -> Tensor: ...
 
@@ -95,16 +100,28 @@ def extract(
         shard = folder / f"features-{start // SHARD:05}.safetensors"
         progress("reading hidden states of the target", start / len(examples))
         wanted = examples[start : start + SHARD]
-        if not shard.is_file() or _size(shard) < len(wanted):
+        if not _holds(shard, wanted):
             _write_shard(tapped, wanted, shard)
     progress("reading hidden states of the target", 1.0)
     return FeatureCache(folder)
 
 
-def _size(path: Path) -> int:
-    """Examples in a shard; the last one of a smaller corpus is not full."""
+def _holds(path: Path, examples: Sequence[Example]) -> bool:
+    """Whether a shard is there and whole: the last one of a smaller corpus is not.
+
+    Raises:
+        ConfigError: it is of other texts.
+    """
+    if not path.is_file():
+        return False
     with safe_open(path, "pt") as shard:
-        return len(json.loads(shard.metadata()["examples"]))
+        found = shard.get_tensor("tokens").tolist()
+    wanted = [token for example in examples for token in example.tokens]
+    if found != wanted[: len(found)]:
+        raise ConfigError(
+            f"{path} holds features of other texts; give another folder for the features"
+        )
+    return len(found) == len(wanted)
 
 
 def _write_shard(target: Tapped, examples: Sequence[Example], path: Path) -> None:
@@ -151,7 +168,8 @@ class FeatureCache:
 
     def features(self, index: int) -> Tensor:
         path, start, end = self._places[index]
-        found: Tensor = self._shard(path).get_slice("features")[start:end]
+        rows = self._shard(path).get_slice("features")  # type: ignore[no-untyped-call]
+        found: Tensor = rows[start:end]
         return found
 
     def _index(self, path: Path) -> None:
@@ -160,10 +178,10 @@ class FeatureCache:
                 about = json.loads(shard.metadata()["examples"])
                 starts, tokens = shard.get_tensor("starts").tolist(), shard.get_tensor("tokens")
         except (SafetensorError, OSError, KeyError, ValueError) as error:
-            raise ModelCorrupt(f"{path} is damaged ({error}); delete it and extract again") from error
-        for (prompt, greedy, kind, out), start, end in zip(
-            about, starts, starts[1:], strict=False
-        ):
+            raise ModelCorrupt(
+                f"{path} is damaged ({error}); delete it and extract again"
+            ) from error
+        for (prompt, greedy, kind, out), start, end in zip(about, starts, starts[1:], strict=False):
             example = Example(
                 tokens=tuple(tokens[start:end].tolist()),
                 prompt_length=prompt,

@@ -56,7 +56,8 @@ def make_block_head(
     head = make(config, Owned(mask=True), ids)
     soften(head)
     here = ids.to(tables.head.device)
-    assert head.lm_head is not None and head.mask_embedding is not None
+    assert head.lm_head is not None
+    assert head.mask_embedding is not None
     with torch.no_grad():
         head.lm_head.weight.copy_(tables.head[here])
         head.mask_embedding.copy_(tables.embed[here].float().mean(dim=0))

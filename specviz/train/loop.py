@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -34,14 +34,6 @@ class Report:
     acceptance_length: float | None  # held-out, where it was measured at this step
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a run ended."""
-
-    state: RunState
-    final: dict[str, Acceptance]  # of the last weights, by class of prompt
-
-
 class Trainer:
     """One head on its way. `run` goes on from wherever the folder says it stopped."""
 
@@ -65,8 +57,8 @@ class Trainer:
         self.state = found or RunState(recipe=recipe.as_dict())
         self._began, self._seen = time.monotonic(), 0
 
-    def run(self, tell: Callable[[Report], None], until: int | None = None) -> Result | None:
-        """Train to the end of the recipe, or to step `until`; return None if that came first.
+    def run(self, tell: Callable[[Report], None], until: int | None = None) -> bool:
+        """Train to the end of the recipe, or to step `until`; say whether the end was reached.
 
         Raises:
             NumericsError: the loss is no longer a number.
@@ -85,9 +77,7 @@ class Trainer:
             if state.step % recipe.save_every == 0 or state.step == last:
                 save_state(self.folder, state, self.module, self.optimizer)
             tell(self._report(loss, parts, measured))
-        if state.step < recipe.steps:
-            return None
-        return Result(state, self.measure())
+        return state.step >= recipe.steps
 
     def measure(self) -> dict[str, Acceptance]:
         """Walk through the held-out texts with the weights of now."""
@@ -140,6 +130,7 @@ class Trainer:
         if length > state.best:
             self.course.save(self.folder / BEST)
             state.best, state.best_step = length, state.step
+            state.best_counts = {kind: asdict(counts) for kind, counts in found.items()}
         return length
 
     def _report(self, loss: float, parts: dict[str, float], measured: float | None) -> Report:

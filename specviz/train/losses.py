@@ -1,28 +1,8 @@
-"""What drafts are taught with: soft targets, true tokens, total variation, calibrated doubt."""
+"""Weights of slots, and what DSpark is taught beside cross entropy."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-
-
-def soft_cross_entropy(logits: Tensor, teacher: Tensor) -> Tensor:
-    """Cross entropy [rows] of logits [rows, vocab] against probabilities `teacher` of that shape.
-
-    Its gradient is that of the forward KL divergence: both differ by the teacher's entropy.
-    """
-    logits = logits.float()
-    return torch.logsumexp(logits, dim=-1) - (teacher * logits).sum(dim=-1)
-
-
-def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Cross entropy [rows] of logits [rows, vocab] against ids `labels` [rows]."""
-    return F.cross_entropy(logits.float(), labels, reduction="none")
-
-
-def divergence(logits: Tensor, teacher: Tensor) -> Tensor:
-    """Forward KL divergence [rows] of the draft from the teacher, in nats."""
-    entropy = -torch.special.xlogy(teacher, teacher).sum(dim=-1)
-    return soft_cross_entropy(logits, teacher) - entropy
 
 
 def weighted_mean(losses: Tensor, weights: Tensor) -> Tensor:

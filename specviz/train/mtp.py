@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from torch import Tensor
-
 import torch
+from torch import Tensor
 
 from specviz.heads.mtp import MtpConfig, MtpHead
 from specviz.train.eagle3 import soften

@@ -37,7 +37,8 @@ def projected_loss(hidden: Tensor, weight: Tensor, goals: Goals) -> Projected:
     dtype = hidden.dtype
     if torch.is_autocast_enabled(hidden.device.type):
         dtype = torch.get_autocast_dtype(hidden.device.type)
-    return Projected(*_Loss.apply(hidden, weight, goals, dtype))
+    found: tuple[Tensor, ...] = _Loss.apply(hidden, weight, goals, dtype)  # type: ignore[no-untyped-call]
+    return Projected(*found)
 
 
 class _Loss(Function):
@@ -64,14 +65,16 @@ class _Loss(Function):
                 if goals.hard:
                     each[part] -= goals.hard * grad.gather(1, labels)[:, 0].log()
                     grad.sub_(soft, alpha=1 - goals.hard)
-                    grad.scatter_add_(1, labels, torch.full_like(labels, -1.0, dtype=grad.dtype) * goals.hard)
+                    grad.scatter_add_(
+                        1, labels, torch.full_like(labels, -1.0, dtype=grad.dtype) * goals.hard
+                    )
                 else:
                     grad.sub_(soft)
                 grad = grad.mul_(goals.weights[part, None]).to(dtype)
                 torch.mm(grad, table, out=grad_rows[part])
                 if grad_table is not None:
                     grad_table += grad.T @ rows[part]
-        ctx.save_for_backward(grad_rows, grad_table)
+        ctx.save_for_backward(grad_rows, grad_table)  # type: ignore[arg-type]
         ctx.like = hidden.dtype  # type: ignore[attr-defined]
         ctx.mark_non_differentiable(each, right)
         return (each * goals.weights).sum(), each, right

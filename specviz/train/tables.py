@@ -65,7 +65,7 @@ class Vocabulary:
         generator = torch.Generator().manual_seed(seed)
         vocab = len(self._index)
         drawn = torch.randint(vocab, (count,), generator=generator).to(self.ids.device)
-        return Vocabulary(torch.cat((self.ids, drawn)).unique(), vocab, self.ids.device)
+        return Vocabulary(torch.unique(torch.cat((self.ids, drawn))), vocab, self.ids.device)
 
 
 def teacher(final: Tensor, head: Tensor) -> Tensor:
@@ -155,5 +155,5 @@ class LlamaDonor:
 def _parts(
     at: str, names: Sequence[str], whole: Tensor, sizes: Sequence[int], kind: str = "weight"
 ) -> dict[str, Tensor]:
-    parts = whole.split(list(sizes))
+    parts = torch.split(whole, list(sizes))
     return {f"{at}.{name}.{kind}": part for name, part in zip(names, parts, strict=True)}

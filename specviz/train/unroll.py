@@ -85,13 +85,14 @@ class _Memory:
     def attend(self, q: Tensor) -> Tensor:
         """Return [batch, rows, heads, head_dim] for queries of that shape."""
         s = self._shape
-        q = q.unflatten(2, (s.kv_heads, s.group_size)).permute(0, 2, 3, 1, 4) * s.head_dim**-0.5
-        scores = (q.flatten(2, 3) @ self._keys.mT).unflatten(2, q.shape[2:4])
+        q = q.view(*q.shape[:2], s.kv_heads, s.group_size, s.head_dim).permute(0, 2, 3, 1, 4)
+        q = q * s.head_dim**-0.5
+        scores = (q.flatten(2, 3) @ self._keys.mT).view(*q.shape[:4], -1)
         scores = scores.masked_fill(~self._seen, float("-inf"))
         near = [(q * keys).sum(dim=-1, keepdim=True) for keys, _ in self._own]
         weights = torch.cat((scores, *near), dim=-1).softmax(dim=-1).to(q.dtype)
         far = weights[..., : scores.shape[-1]]
-        out = (far.flatten(2, 3) @ self._values).unflatten(2, q.shape[2:4])
+        out: Tensor = (far.flatten(2, 3) @ self._values).view(q.shape)
         for step, (_, values) in enumerate(self._own):
             out = out + weights[..., scores.shape[-1] + step, None] * values
         return out.permute(0, 3, 1, 2, 4).flatten(2, 3)

@@ -1,0 +1,97 @@
+"""A whole training run: texts, features, head, loop, card."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from specviz.errors import ConfigError
+from specviz.models.llama import LlamaTarget
+from specviz.models.load import Loaded
+from specviz.models.store import Progress, silent
+from specviz.train.build import Builder, taps_to_cache
+from specviz.train.card import Provenance, write_card
+from specviz.train.corpus import read_corpora
+from specviz.train.data import Answering, answer_prompts
+from specviz.train.features import Recomputed, Source, extract
+from specviz.train.loop import BEST, Report, Trainer
+from specviz.train.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to train on and where to write it."""
+
+    recipe: Recipe
+    data: tuple[Path, ...] = ()  # responses, .parquet or .jsonl
+    prompts: Path | None = None  # answered first, into `out`
+    answering: Answering = field(default_factory=Answering)
+    rows: int | None = None  # of each file at most
+    features: Path | None = None  # folder of the cache; None makes them again each time
+    out: Path
+    command: str = ""
+
+
+def prepare(
+    loaded: Loaded, request: Request, progress: Progress = silent
+) -> tuple[Source, Request]:
+    """Answer prompts, read texts and extract features, as far as that is not done yet.
+
+    Returns the texts with their features, and the request with the answers among its data.
+
+    Raises:
+        ConfigError: there is nothing to train on.
+    """
+    data = request.data
+    request.out.mkdir(parents=True, exist_ok=True)
+    if request.prompts is not None:
+        responses = request.out / "responses.jsonl"
+        answer_prompts(loaded, request.prompts, responses, request.answering, progress)
+        data = (*data, responses)
+    if not data:
+        raise ConfigError("there is nothing to train on; give --data or --prompts")
+    examples = read_corpora(data, request.rows)
+    target, taps = own_target(loaded), taps_to_cache(loaded.target.config.layers)
+    request = replace(request, data=data, prompts=None)
+    if request.features is None:
+        return Recomputed(target, examples, taps), request
+    return extract(target, examples, request.features, taps, progress), request
+
+
+def train(
+    loaded: Loaded,
+    request: Request,
+    tell: Callable[[Report], None],
+    progress: Progress = silent,
+) -> Path:
+    """Train, going on where an earlier run with the same `out` stopped; return the best head."""
+    source, request = prepare(loaded, request, progress)
+    progress("making the head", 0.0)
+    course = Builder(own_target(loaded), source, request.recipe).course()
+    trainer = Trainer(course, source, request.recipe, request.out)
+    trainer.run(tell)
+    best = request.out / BEST
+    provenance = Provenance(
+        scheme=course.scheme,
+        target=loaded.target.config,
+        parameters=sum(p.numel() for p in course.module.parameters()),
+        depth=course.depth,
+        data=request.data,
+        examples=source.examples,
+        command=request.command,
+    )
+    write_card(best, trainer.state, provenance)
+    return best
+
+
+def own_target(loaded: Loaded) -> LlamaTarget:
+    """Return the target as our own decoder runs it.
+
+    Raises:
+        ConfigError: transformers runs it.
+    """
+    if not isinstance(loaded.target, LlamaTarget):
+        raise ConfigError(
+            f"{loaded.target.config.name} is run by transformers; heads are trained for models of "
+            "the Llama family, which our own decoder runs"
+        )
+    return loaded.target
