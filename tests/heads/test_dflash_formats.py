@@ -235,7 +235,11 @@ def test_speculators_windows_count_from_the_anchor(tmp_path: Path) -> None:
         ),
         ({"final_logit_softcapping": 30.0}, UnsupportedModel, "final_logit_softcapping = 30.0"),
         ({"rope_is_neox_style": False}, UnsupportedModel, "rope_is_neox_style = False"),
-        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, UnsupportedModel, "'yarn'"),
+        (
+            {"rope_scaling": {"rope_type": "longrope", "factor": 4.0}},
+            UnsupportedModel,
+            "'longrope'",
+        ),
         ({"layer_types": ["full_attention"]}, ModelCorrupt, "layer_types = .*; 2 of"),
         ({"layer_types": ["sliding_attention"] * 2}, ModelCorrupt, "sliding_window = None"),
         (
