@@ -21,9 +21,14 @@ class Eagle3Shape:
     fc_norm: bool = True
 
 
-def default_taps(layers: int) -> tuple[int, int, int]:
-    """Return the low, middle and high hidden state of the reference code."""
-    return min(2, layers - 1), layers // 2, max(layers - 3, 1)
+def default_taps(layers: int) -> tuple[int, ...]:
+    """Return the low, middle and high hidden state of the reference code.
+
+    A target too small for three of those has its last ones read.
+    """
+    if layers < 7:
+        return tuple(range(max(0, layers - 3), layers))
+    return 2, layers // 2, layers - 3
 
 
 def make_eagle3(
