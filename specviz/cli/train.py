@@ -178,8 +178,8 @@ def reproduce(args: argparse.Namespace) -> str:
 def _kind(name: str) -> type:
     from specviz.train.recipe import Recipe
 
-    kinds = {field.name: str(field.type) for field in fields(Recipe)}
-    return str if kinds[name] == "str" else float if kinds[name] == "float" else int
+    kinds = {field.name: field.type for field in fields(Recipe)}
+    return next((kind for kind in (str, float) if kinds[name] is kind), int)
 
 
 def _duration(seconds: float) -> str:

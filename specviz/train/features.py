@@ -3,7 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -103,7 +103,7 @@ def extract(
         if not _holds(shard, wanted):
             _write_shard(tapped, wanted, shard)
     progress("reading hidden states of the target", 1.0)
-    return FeatureCache(folder)
+    return FeatureCache(folder, len(examples))
 
 
 def _holds(path: Path, examples: Sequence[Example]) -> bool:
@@ -142,8 +142,8 @@ def _write_shard(target: Tapped, examples: Sequence[Example], path: Path) -> Non
 class FeatureCache:
     """Shards of one folder, memory-mapped: what is in memory is the batch at hand."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the folder; the number of examples is what is there now.
+    def __init__(self, folder: Path, most: int | None = None) -> None:
+        """Open the folder, of its examples the first `most`, all that are there if None.
 
         Raises:
             ConfigError: there are no shards.
@@ -159,12 +159,8 @@ class FeatureCache:
             self._index(path)
         if not self.examples:
             raise ConfigError(f"{folder} has no features-*.safetensors; extract them first")
+        del self.examples[most:], self._places[most:]
         self._open: OrderedDict[Path, safe_open] = OrderedDict()
-
-    def mark(self, held_out: Sequence[bool]) -> None:
-        """Say anew which examples are held out."""
-        pairs = zip(self.examples, held_out, strict=True)
-        self.examples = [replace(example, held_out=out) for example, out in pairs]
 
     def features(self, index: int) -> Tensor:
         path, start, end = self._places[index]
@@ -200,6 +196,19 @@ class FeatureCache:
             if len(self._open) > OPEN:
                 self._open.popitem(last=False)
         return self._open[path]
+
+
+class Joined:
+    """Several sources as one; they must have the same taps."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.taps = sources[0].taps
+        self.examples = [example for source in sources for example in source.examples]
+        self._places = [(s, i) for s in sources for i in range(len(s.examples))]
+
+    def features(self, index: int) -> Tensor:
+        source, place = self._places[index]
+        return source.features(place)
 
 
 def _read_key(path: Path) -> CacheKey:

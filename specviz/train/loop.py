@@ -54,7 +54,8 @@ class Trainer:
         self._trained = [i for i, e in enumerate(source.examples) if not e.held_out]
         self._held_out = held_out(source.examples, recipe.measure_on)
         found = load_state(folder, self.module, self.optimizer)
-        self.state = found or RunState(recipe=recipe.as_dict())
+        self.state = found or RunState()
+        self.state.recipe = recipe.as_dict()
         self._began, self._seen = time.monotonic(), 0
 
     def run(self, tell: Callable[[Report], None], until: int | None = None) -> bool:

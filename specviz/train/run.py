@@ -12,7 +12,7 @@ from specviz.train.build import Builder, taps_to_cache
 from specviz.train.card import Provenance, write_card
 from specviz.train.corpus import read_corpora
 from specviz.train.data import Answering, answer_prompts
-from specviz.train.features import Recomputed, Source, extract
+from specviz.train.features import Joined, Recomputed, Source, extract
 from specviz.train.loop import BEST, Report, Trainer
 from specviz.train.recipe import Recipe
 
@@ -26,7 +26,7 @@ class Request:
     prompts: Path | None = None  # answered first, into `out`
     answering: Answering = field(default_factory=Answering)
     rows: int | None = None  # of each file at most
-    features: Path | None = None  # folder of the cache; None makes them again each time
+    features: Path | None = None  # one cache for each file in it; None: made anew each time
     out: Path
     command: str = ""
 
@@ -49,12 +49,15 @@ def prepare(
         data = (*data, responses)
     if not data:
         raise ConfigError("there is nothing to train on; give --data or --prompts")
-    examples = read_corpora(data, request.rows)
     target, taps = own_target(loaded), taps_to_cache(loaded.target.config.layers)
-    request = replace(request, data=data, prompts=None)
-    if request.features is None:
-        return Recomputed(target, examples, taps), request
-    return extract(target, examples, request.features, taps, progress), request
+    sources: list[Source] = []
+    for path in data:
+        examples = read_corpora([path], request.rows)
+        if request.features is None:
+            sources.append(Recomputed(target, examples, taps))
+        else:
+            sources.append(extract(target, examples, request.features / path.stem, taps, progress))
+    return Joined(sources), replace(request, data=data, prompts=None)
 
 
 def train(

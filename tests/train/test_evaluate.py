@@ -27,7 +27,7 @@ from specviz.train.corpus import Example
 from specviz.train.evaluate import held_out, walk
 from specviz.train.loop import Trainer
 from specviz.train.recipe import SCHEMES
-from tests.train.tiny_corpus import Bench, answer, bench, greedy_examples, tiny_recipe
+from tests.train.tiny_corpus import Bench, bench, tiny_recipe
 
 OPTIONS = DrafterOptions()
 
