@@ -61,18 +61,19 @@ def load(
     progress(f"loading {folder.name}", 0.0)
     from specviz.models.llama_config import is_native
 
+    name = _title(spec, folder)
     if is_native(settings):
         from specviz.models.llama import LlamaTarget
         from specviz.models.llama_config import read_llama_config
 
-        config = read_llama_config(settings, name=_title(spec, folder), sha=checkpoint.sha())
+        config = read_llama_config(settings, name=name, sha=checkpoint.sha())
         target: Target = LlamaTarget.from_tensors(
             config, checkpoint.tensors(), device=place, dtype=kind
         )
     else:
-        from specviz.models.hf import load_hf
+        from specviz.models.hf_load import load_hf
 
-        target = load_hf(checkpoint, settings, device=place, dtype=kind)
+        target = load_hf(checkpoint, settings, name=name, device=place, dtype=kind)
     tokenizer = Tokenizer.from_folder(folder)
     progress(f"loading {folder.name}", 1.0)
     return Loaded(target, tokenizer, spec)
