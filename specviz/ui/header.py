@@ -46,7 +46,7 @@ def _choose(state: State) -> None:
 def title(run: Run, number: int) -> str:
     """Return the name of a run in the list."""
     trace = run.trace()
-    config = run.order.config if run.order else trace.config if trace else None
+    config = trace.config if trace else run.order.config if run.order else None
     settings = f" · {config.scheme}, D = {config.draft_length}" if config else ""
     kind = {"recorded": _("Recording"), "opened": _("File"), "live": _("Live")}[run.origin]
     branch = _(" (branch)") if run.parent else ""

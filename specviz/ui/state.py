@@ -1,5 +1,6 @@
 """What one browser tab has on screen: its runs, the cursor, and the engine that works for it."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from specviz.ui.weights import Weights
 
 KEY = "specviz"
 RECORDINGS = Path(__file__).parents[1] / "recordings"
+FIRST = "ngram-copy.json.gz"  # on screen when nobody asked for another
 START = Cursor()
 MOST_RUNS = 8  # live and opened runs kept; each holds a KV cache
 
@@ -114,7 +116,8 @@ def _close(engine: Engine) -> None:
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=_close)
-def _engine() -> Engine:
+def _engine(tab: str) -> Engine:
+    """Return the engine of a tab; Streamlit lets go of it when the tab is gone."""
     return Engine(weights())
 
 
@@ -123,7 +126,7 @@ def _recordings() -> tuple[Mapping[str, Trace], tuple[str, ...]]:
     """Return the traces we ship, by name, and what is wrong with the others."""
     traces: dict[str, Trace] = {}
     problems: list[str] = []
-    for path in sorted(RECORDINGS.glob("*.json.gz")):
+    for path in sorted(RECORDINGS.glob("*.json.gz"), key=lambda p: (p.name != FIRST, p.name)):
         try:
             traces[path.name.removesuffix(".json.gz")] = load(path)
         except TraceError as error:
@@ -154,7 +157,9 @@ def _first() -> State:
     place = links.read(st.query_params.to_dict(), tuple(recordings))
     for key, known in FIELDS.items():
         st.session_state[key] = place.values.get(key, known.default)
-    state = State(engine=_engine(), recordings=recordings, notes=[*problems, *place.notes])
+    state = State(
+        engine=_engine(uuid.uuid4().hex), recordings=recordings, notes=[*problems, *place.notes]
+    )
     state.runs = {run.id: run for run in recordings.values()}
     name = place.run if place.run in recordings else next(iter(recordings), "")
     state.show(recordings[name] if name else Run(origin="opened", title="", status="done"))
