@@ -11,9 +11,10 @@ from specviz.drafters.none import PlainDrafter
 from specviz.events import LosslessClass, LosslessReport
 from specviz.session import DecodeSession
 
-# Two passes of different row counts round differently; a margin below this is a near tie.
-# Largest differences measured on SmolLM2-135M: see LOG.md, "near ties".
-TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
+# Passes of different row counts may round differently; a margin below this is a near tie. It is
+# twice the largest difference of one logit measured on SmolLM2-135M (LOG.md, "near ties"): two
+# logits move. Chains come out in equal bits on CPUs with bf16 units, and tie more strictly there.
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1.0, torch.float16: 0.25}
 
 REPLAY = SessionConfig(scheme="none", draft_length=0, detail="off")
 
