@@ -196,7 +196,7 @@ def test_unknown_rope_scaling_is_refused_by_name(kind):
 @pytest.mark.skipif(
     not torch.cpu._is_avx512_bf16_supported(), reason="this CPU does not multiply in bf16"
 )
-def test_c2_in_bf16_a_chain_has_the_same_bits_alone_and_together():
+def test_c15_in_bf16_a_chain_has_the_same_bits_alone_and_together():
     """Transformers differs by up to one logit here; then near ties flip when D changes."""
     shape = {"hidden": 192, "intermediate": 512, "heads": 6, "context": 1024, "vocab": 512}
     target = tiny_llama(dtype=torch.bfloat16, **shape)
