@@ -30,7 +30,7 @@ def show(state: State, ordered: Ordered, trace: Trace | None) -> None:
 
 def _choose(state: State) -> None:
     names = list(state.runs)
-    key = f"shown-{state.shown}"  # as in transport._place: what was chosen earlier must not return
+    key = f"shown-{state.shown}"  # why it has its own key: see transport._place
     st.selectbox(
         _("On screen"),
         names,
@@ -39,8 +39,15 @@ def _choose(state: State) -> None:
         key=key,
         label_visibility="collapsed",
         width=380,
-        on_change=lambda: state.show(state.runs[st.session_state[key]]),
+        on_change=_show,
+        args=(state, key, state.shown),
     )
+
+
+def _show(state: State, key: str, drawn: str) -> None:
+    chosen: str = st.session_state[key]
+    if chosen != drawn:
+        state.show(state.runs[chosen])
 
 
 def title(run: Run, number: int) -> str:

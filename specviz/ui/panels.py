@@ -118,5 +118,5 @@ def _table(state: State, trace: Trace, index: int) -> None:
 
 def _pick(state: State) -> None:
     rows = st.session_state["rounds-table"].selection.rows
-    if rows:
+    if state.news("rounds-table", rows) and rows:
         state.move(Cursor(rows[0] + 1))

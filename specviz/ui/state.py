@@ -39,6 +39,7 @@ class State:
     follow: bool = False  # the cursor stays at the end of a growing run
     awaited: Cursor | None = None  # the place of a link whose run is still being repeated
     chosen: tuple[int, int | str] | None = None  # token picked: round, and node or "last"
+    seen: dict[str, object] = field(default_factory=dict)  # what was last taken from a widget
     slid: int = -1  # where the slider stands, and how often it was made anew
     slider: int = 0
     playback: Playback | None = None
@@ -72,6 +73,11 @@ class State:
             self.cursor = Cursor.end(rounds)
             # The last rounds may have come after `rounds` was looked at.
             self.follow = active or len(rounds) < len(self.run.rounds)
+
+    def news(self, widget: str, value: object) -> bool:
+        """Whether a widget says something new; Streamlit may report one change several times."""
+        known, self.seen[widget] = self.seen.get(widget), value
+        return value != known
 
     def start(self, order: Order, rounds: int | None = None) -> None:
         """Decode anew with the settings of this moment, which links to the run then hold."""
