@@ -30,12 +30,14 @@ def show(state: State, ordered: Ordered, trace: Trace | None) -> None:
 
 def _choose(state: State) -> None:
     names = list(state.runs)
-    key = f"shown-{state.shown}"  # why it has its own key: see transport._place
+    titles = {name: title(run, n) for n, (name, run) in enumerate(state.runs.items())}
+    # The browser answers with a title, so new titles need a new key; see also transport._place.
+    key = f"shown-{state.shown}-{' '.join(titles.values())}"
     st.selectbox(
         _("On screen"),
         names,
         index=names.index(state.shown),
-        format_func=lambda name: title(state.runs[name], names.index(name)),
+        format_func=titles.__getitem__,
         key=key,
         label_visibility="collapsed",
         width=380,

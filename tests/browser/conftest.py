@@ -31,7 +31,11 @@ def server(embedded_model: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     flags += ["--server.address", "127.0.0.1"]
     with log.open("w") as out:
         process = subprocess.Popen(
-            [*command, *flags], cwd=ROOT, stdout=out, stderr=out, env=os.environ | {"OMP_NUM_THREADS": "1"}
+            [*command, *flags],
+            cwd=ROOT,
+            stdout=out,
+            stderr=out,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
     url = f"http://127.0.0.1:{port}"
     try:
