@@ -22,6 +22,7 @@ def test_run_step_back_branch_and_reload(server, tab):
 
     first.press("Run live")
     expect(page.get_by_text("Live on").first).to_be_visible()
+    expect(page.get_by_role("button", name="Stop").first).to_be_disabled()
     expect(page.get_by_text("identical").first).to_be_visible()
     url_has(first, "run=live", "max=12")
     last = first.current
