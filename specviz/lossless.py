@@ -1,6 +1,7 @@
 """The lossless report: a run replayed through plain one-row passes on the same weights."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -42,20 +43,25 @@ class _Gaps:
 
 
 def replay_plain(
-    session: DecodeSession, should_stop: Callable[[], bool] = lambda: False
+    session: DecodeSession,
+    should_stop: Callable[[], bool] = lambda: False,
+    turn: AbstractContextManager[object] | None = None,
 ) -> LosslessReport:
     """Compare a run's output with plain decoding of the same prompt, token by token.
 
     The output is forced through the plain loop, so its logits say at each position what plain
     decoding would have chosen there; up to the first difference that is its very text. The same
     pass times plain decoding. Sampled runs are only timed: their text may differ and be right.
+    `should_stop` is asked and `turn` is entered before every token.
     """
+    turn = turn or nullcontext()
     plain = session.fork(0, drafter=PlainDrafter(), config=REPLAY)
     gaps, seconds = _Gaps(), list[float]()
     for index, token in enumerate(session.output):
         if should_stop():
             break
-        seconds.append(plain.step(forced=token).timing.total)
+        with turn:
+            seconds.append(plain.step(forced=token).timing.total)
         assert plain.scored is not None
         gaps.see(index, token, plain.scored.logits[0])
     return _report(session, gaps, seconds)

@@ -4,6 +4,7 @@ import platform
 import sys
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -123,11 +124,12 @@ def check_lossless(
     session: DecodeSession,
     limit: int = LOSSLESS_LIMIT,
     should_stop: Callable[[], bool] = lambda: False,
+    turn: AbstractContextManager[object] | None = None,
 ) -> LosslessReport:
     """Replay the output through plain decoding, unless it is longer than `limit` tokens."""
     if not session.rounds or len(session.output) > limit:
         return LosslessReport("not-run")
-    return replay_plain(session, should_stop)
+    return replay_plain(session, should_stop, turn)
 
 
 def run(

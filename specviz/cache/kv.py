@@ -153,5 +153,8 @@ class KVCache:
         other = object.__new__(KVCache)
         other.shape, other.length = self.shape, length
         other._kv = Rows(self._kv.copied(self._kv.capacity, length), 3, self._kv.limit)
-        other._taps = Rows(self._taps.copied(self._taps.capacity, length), 0, self._taps.limit)
+        taps = (
+            self._taps.copied(self._taps.capacity, length) if self.shape.taps else self._taps.data
+        )
+        other._taps = Rows(taps, 0, self._taps.limit)
         return other

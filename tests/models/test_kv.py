@@ -122,3 +122,9 @@ def test_lengths_outside_the_cache_are_refused(length):
     with pytest.raises(IndexError, match="never made"):
         cache.append(500)
     assert cached(cache) == list(range(10))
+
+
+def test_a_fork_past_the_first_allocation_needs_no_taps() -> None:
+    target = tiny_llama()
+    target.prefill([1] * 300)
+    assert target.fork(290).length == 290
