@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from specviz.cache.kv import BLOCK, CacheShape, KVCache
+from specviz.models.tiny import tiny_llama
 
 SHAPE = CacheShape(layers=2, kv_heads=3, head_dim=4, context=200, taps=2, hidden=5)
 CPU = torch.device("cpu")
