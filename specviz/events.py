@@ -208,7 +208,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Why decoding ended; `text_bytes` is where the visible output ends (stop string excluded)."""
+    """Why decoding ended; `text_bytes` is where the visible output ends.
+
+    Neither a stop token nor a stop string is part of it. None: all of it is visible.
+    """
 
     reason: FinishReason
     detail: str = ""

@@ -55,6 +55,7 @@ class DecodeSession:
         self.target, self.drafter, self.prompt = target, drafter, tuple(prompt)
         self.params, self.config = params or SamplingParams(), config or SessionConfig()
         self.rounds: list[Round] = []
+        self._tokens, self._known = self.prompt, 0  # memo of `tokens`: how many rounds are in it
         self.finish: Finish | None = None
         self.scored: Scored | None = None  # of the latest round, for replays
         self.verifier = choose_verifier(self.config.verifier, self.params)
@@ -68,11 +69,17 @@ class DecodeSession:
     @property
     def output(self) -> tuple[int, ...]:
         """Committed tokens without the prompt."""
-        return tuple(chain.from_iterable(r.committed for r in self.rounds))
+        return self.tokens[len(self.prompt) :]
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        return (*self.prompt, *self.output)
+        """Prompt and output; rounds never seen before are added to what is known."""
+        if self._known > len(self.rounds):  # rounds were taken away
+            self._tokens, self._known = self.prompt, 0
+        if self._known < len(self.rounds):
+            new = chain.from_iterable(r.committed for r in self.rounds[self._known :])
+            self._tokens, self._known = (*self._tokens, *new), len(self.rounds)
+        return self._tokens
 
     def __iter__(self) -> Iterator[Round]:
         while self.finish is None:

@@ -36,7 +36,8 @@ class StopRules:
         text = b"".join(map(self.piece, output)) if self.strings else b""
         for i, token in enumerate(new):
             if token in self.stop_ids:
-                return Cut(i + 1, Finish("stop_token", f"token {token}"))
+                shown = b"".join(map(self.piece, (*output, *new[:i])))
+                return Cut(i + 1, Finish("stop_token", f"token {token}", text_bytes=len(shown)))
             if self.strings:
                 grown = text + self.piece(token)
                 if (finish := self._string_end(grown, len(text))) is not None:

@@ -368,3 +368,20 @@ def test_h7_committed_is_accepted_plus_one_a_round() -> None:
     session = run(copier(9, 3), point_draft(Draft.chain([1, 2, 3])), max_tokens=30)
     uncut = [r for r in session.rounds if r.last_token is not None]
     assert sum(len(r.committed) for r in uncut) == sum(len(r.path) for r in uncut) + len(uncut)
+
+
+def test_a_stop_token_is_kept_in_the_output_and_left_out_of_the_text() -> None:
+    pieces = {i: f"{i} ".encode() for i in range(50)}
+    session = run(counter(eos=(12,)), oracle(5), (9,), piece=pieces.__getitem__)
+    assert session.output == (10, 11, 12)
+    assert session.finish.text_bytes == len(b"10 11 ")
+
+
+def test_tokens_follow_every_change_of_the_rounds() -> None:
+    session = run(counter(), oracle(1), (9,), max_tokens=12)
+    whole = session.tokens
+    session.rewind(2)
+    assert session.tokens == whole[:5]
+    session.step()
+    assert session.tokens == whole[:7]
+    assert session.fork(1).tokens == whole[:3]

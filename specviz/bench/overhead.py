@@ -37,7 +37,8 @@ def overhead(loaded: Loaded, plan: Plan, scheme: str, report: Report) -> tuple[O
         for detail in TURNS[repeat % 2]:
             report(f"overhead of detail {detail}, {max(0, repeat + 1)} of {plan.repeats}")
             config = replace(config_of(scheme, plan), detail=detail)
-            runs = [run_once(loaded, prompt, plan, config) for prompt in plan.prompts]
+            step = plan.warming_up(repeat)
+            runs = [run_once(loaded, prompt, step, config) for prompt in plan.prompts]
             if repeat >= 0:
                 seen[detail].append(runs)
     return tuple(_compare(detail, seen[detail], seen["off"]) for detail in ALLOWED)

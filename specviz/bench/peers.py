@@ -97,7 +97,9 @@ class TransformersPeer:
     ) -> "TransformersPeer":
         """Load the same weights, in the same dtype, on the same device."""
         from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # ours is the one shown
         model = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, trust_remote_code=False, use_safetensors=True
         )

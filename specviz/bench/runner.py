@@ -4,6 +4,7 @@ import platform
 import sys
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -13,6 +14,7 @@ import torch
 from specviz import __version__
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
+from specviz.drafters.suffix import SuffixHistory
 from specviz.errors import PromptError
 from specviz.events import Finish, LosslessReport, Round
 from specviz.lossless import replay_plain
@@ -82,8 +84,15 @@ def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | None:
     return load(spec, device=target.device.type, dtype=dtype)
 
 
-def open_session(loaded: Loaded, request: Request, draft: Loaded | None = None) -> DecodeSession:
+def open_session(
+    loaded: Loaded,
+    request: Request,
+    draft: Loaded | None = None,
+    history: SuffixHistory | None = None,
+) -> DecodeSession:
     """Return a session at the start of its output, on a cache of its own.
+
+    `history` holds outputs of past requests, for suffix decoding; without, it starts cold.
 
     Raises:
         PromptError: The prompt is empty or too long.
@@ -93,7 +102,7 @@ def open_session(loaded: Loaded, request: Request, draft: Loaded | None = None) 
     prompt = encode(loaded, request)
     if draft is None:
         draft = load_draft(loaded, request.config)
-    drafter = make_drafter(request.config, loaded.target, loaded.tokenizer, draft)
+    drafter = make_drafter(request.config, loaded.target, loaded.tokenizer, draft, history)
     return DecodeSession(
         loaded.target.fork(0),
         drafter,
@@ -111,11 +120,16 @@ def decode(session: DecodeSession, observe: Observer | None = None) -> None:
             return
 
 
-def check_lossless(session: DecodeSession, limit: int = LOSSLESS_LIMIT) -> LosslessReport:
+def check_lossless(
+    session: DecodeSession,
+    limit: int = LOSSLESS_LIMIT,
+    should_stop: Callable[[], bool] = lambda: False,
+    turn: AbstractContextManager[object] | None = None,
+) -> LosslessReport:
     """Replay the output through plain decoding, unless it is longer than `limit` tokens."""
     if not session.rounds or len(session.output) > limit:
         return LosslessReport("not-run")
-    return replay_plain(session)
+    return replay_plain(session, should_stop, turn)
 
 
 def run(

@@ -15,6 +15,8 @@ from specviz.models.load import Loaded
 
 Report = Callable[[str], None]
 
+WARM_UP = 16  # tokens
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -26,6 +28,10 @@ class Plan:
     tokens: int = 128
     repeats: int = 5
     options: DrafterOptions = DrafterOptions()
+
+    def warming_up(self, repeat: int) -> "Plan":
+        """Return the plan of a repeat; repeat -1 only warms up, is short and not counted."""
+        return self if repeat >= 0 else replace(self, tokens=min(self.tokens, WARM_UP))
 
     @property
     def classes(self) -> tuple[PromptClass, ...]:
@@ -112,9 +118,10 @@ def _peer_class(
     loaded: Loaded, peer: Peer, plan: Plan, name: PromptClass, report: Report
 ) -> AgainstPeer:
     pairs: list[tuple[Decoded, Decoded]] = []
-    for repeat in range(-1, plan.repeats):  # repeat -1 warms up and is thrown away
+    for repeat in range(-1, plan.repeats):
         report(f"{name}: against {peer.name}, {_of(repeat, plan)}")
-        both = [_pair(loaded, peer, plan, prompt, repeat) for prompt in plan.of_class(name)]
+        step = plan.warming_up(repeat)
+        both = [_pair(loaded, peer, step, prompt, repeat) for prompt in plan.of_class(name)]
         if repeat >= 0:
             pairs.append((_sum([ours for ours, _ in both]), _sum([theirs for _, theirs in both])))
     ours, theirs = pairs[-1]
@@ -171,8 +178,8 @@ def _plain_class(
         turn = schemes if repeat % 2 else tuple(reversed(schemes))
         for scheme in turn:
             report(f"{name}: {scheme}, {_of(repeat, plan)}")
-            config = config_of(scheme, plan)
-            runs = [run_once(loaded, prompt, plan, config) for prompt in plan.of_class(name)]
+            config, step = config_of(scheme, plan), plan.warming_up(repeat)
+            runs = [run_once(loaded, prompt, step, config) for prompt in plan.of_class(name)]
             if repeat >= 0:
                 seen[scheme].append(runs)
     return [_row(name, scheme, seen[scheme], seen["none"]) for scheme in schemes]

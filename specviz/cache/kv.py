@@ -153,5 +153,7 @@ class KVCache:
         other = object.__new__(KVCache)
         other.shape, other.length = self.shape, length
         other._kv = Rows(self._kv.copied(self._kv.capacity, length), 3, self._kv.limit)
-        other._taps = Rows(self._taps.copied(self._taps.capacity, length), 0, self._taps.limit)
+        taps = self._taps  # it never grows where there is nothing to tap
+        data = taps.copied(taps.capacity, length) if self.shape.taps else taps.data
+        other._taps = Rows(data, 0, taps.limit)
         return other

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ def measure(args: argparse.Namespace) -> "Report":
             row for peer in peers(names, loaded) for row in against_peer(loaded, peer, plan, say)
         ),
         schemes=against_plain(loaded, plan, say) if plan.schemes else (),
-        overheads=() if args.no_overhead else overhead(loaded, plan, "ngram", say),
+        overheads=() if args.no_overhead else overhead(loaded, recorded(plan), "ngram", say),
     )
     progress.clear()
     return report
@@ -89,6 +90,12 @@ def peers(names: tuple[str, ...], loaded: "Loaded") -> "list[Peer]":
 
     target = loaded.target
     return [TransformersPeer.load(find(loaded.spec), target.device, target.dtype) for _ in names]
+
+
+def recorded(plan: "Plan") -> "Plan":
+    """Return the plan for the cost of recording: a class with few drafts and one with many."""
+    few = tuple(prompt for prompt in plan.prompts if prompt.prompt_class in ("chat", "copy"))
+    return replace(plan, prompts=few or plan.prompts)
 
 
 def plan_of(args: argparse.Namespace) -> "Plan":

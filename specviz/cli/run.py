@@ -34,7 +34,7 @@ def add_command(commands: "Commands") -> None:
     group.add_argument("--trace", metavar="OUT", help="save the trace, gzip if it ends in .gz")
     group.add_argument("--no-lossless", action="store_true", help="no replay by plain decoding")
     group.add_argument(
-        "--lossless-limit", type=int, default=512, metavar="N", help="longest output replayed"
+        "--lossless-limit", type=int, metavar="N", help="longest output replayed, in tokens"
     )
     parser.set_defaults(command=command)
 
@@ -42,8 +42,8 @@ def add_command(commands: "Commands") -> None:
 def command(args: argparse.Namespace) -> int:
     """Decode, print, save; an interrupted run prints and saves what was done."""
     check_destination(args.trace)
-    limit: int = args.lossless_limit
-    require(limit >= 0, "lossless_limit", limit, "0 or more")
+    limit: int | None = args.lossless_limit
+    require(limit is None or limit >= 0, "lossless_limit", limit, "0 or more")
     request = options.request(args)
     loaded, draft = load_models(args, request)
     run = Decoding(args, request, loaded, draft)
@@ -87,8 +87,9 @@ class Decoding:
 
     def decode(self) -> int:
         """Decode and check; return the exit status."""
-        from specviz.bench.runner import check_lossless, decode
+        from specviz.bench.runner import LOSSLESS_LIMIT, check_lossless, decode
 
+        limit = self.args.lossless_limit
         progress = terminal.Progress()
         if not self.args.json:
             self._head()
@@ -96,7 +97,9 @@ class Decoding:
             decode(self.session, lambda event: self._see(event, progress))
             if not self.args.no_lossless:
                 progress("Replaying through plain decoding", 0.0)
-                self.lossless = check_lossless(self.session, self.args.lossless_limit)
+                self.lossless = check_lossless(
+                    self.session, LOSSLESS_LIMIT if limit is None else limit
+                )
         except KeyboardInterrupt:
             self.end = Finish("cancelled")
             return INTERRUPTED

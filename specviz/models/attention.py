@@ -12,7 +12,6 @@ def pack_mask(mask: Tensor, group_size: int, dtype: torch.dtype) -> Tensor:
 
     `dtype` is that of queries and keys.
     """
-    dtype = torch.float32 if len(mask) <= FEW_ROWS else dtype
     added = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return added.masked_fill_(~mask, float("-inf")).repeat(group_size, 1)
 
@@ -26,23 +25,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     rows, heads, head_dim = q.shape
     kv_heads = k.shape[0]
     packed = q.view(rows, kv_heads, -1, head_dim).permute(1, 2, 0, 3)
-    packed = packed.reshape(kv_heads, -1, head_dim)
-    out = (_few if rows <= FEW_ROWS else _many)(packed, k, v, mask)
+    packed = packed.reshape(1, kv_heads, -1, head_dim)
+    k, v = k[None], v[None]
+    # Sums over keys are blocked by the number of packed rows. A few at a time, and keys in whole
+    # blocks, each row of a chain comes out in the same bits, alone or with others.
+    step = packed.shape[2] if rows > FEW_ROWS else FEW_ROWS
+    parts = [
+        F.scaled_dot_product_attention(
+            packed[:, :, at : at + step], k, v, attn_mask=mask[at : at + step], scale=1.0
+        )
+        for at in range(0, packed.shape[2], step)
+    ]
+    out = parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
     out = out.view(kv_heads, -1, rows, head_dim).permute(2, 0, 1, 3)
     return out.reshape(rows, heads * head_dim)
-
-
-def _few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    # The fused kernel splits its sums by the number of rows, a bf16 softmax treats the odd keys at
-    # the end differently, and products change their blocking above 32 rows. Like this each row of
-    # a chain comes out in the same bits, alone or with others.
-    if q.shape[1] > FEW_ROWS:
-        parts = [slice(at, at + FEW_ROWS) for at in range(0, q.shape[1], FEW_ROWS)]
-        return torch.cat([_few(q[:, part], k, v, mask[part]) for part in parts], dim=1)
-    scores = q @ k.transpose(1, 2) + mask
-    return scores.softmax(dim=-1).to(q.dtype) @ v
-
-
-def _many(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    out = F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=mask, scale=1.0)
-    return out[0]

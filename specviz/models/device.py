@@ -9,10 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from specviz.errors import CacheError, ConfigError
+from specviz.models.layers import Linear
 from specviz.models.store import cache_dir, write_atomically
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -115,30 +114,31 @@ def _best_times(device: torch.device) -> dict[str, float]:
         kinds = ["float32"]
     weights = {
         kind: [
-            torch.full(_SHAPE, 0.01, dtype=DTYPES[kind], device=device) for _ in range(_MATRICES)
+            Linear(torch.full(_SHAPE, 0.01, dtype=DTYPES[kind], device=device))
+            for _ in range(_MATRICES)
         ]
         for kind in kinds
     }
-    for kind, matrices in weights.items():
+    for matrices in weights.values():
         for rows in ROWS:  # first calls set up kernels
-            _pass(matrices, rows, DTYPES[kind])
+            _pass(matrices, rows, device)
     best = {kind: dict.fromkeys(ROWS, float("inf")) for kind in kinds}
     deadline = time.perf_counter() + _SECONDS
     while time.perf_counter() < deadline:
         for kind, matrices in weights.items():
             for rows in ROWS:
-                best[kind][rows] = min(best[kind][rows], _pass(matrices, rows, DTYPES[kind]))
+                best[kind][rows] = min(best[kind][rows], _pass(matrices, rows, device))
     return {kind: sum(times.values()) for kind, times in best.items()}
 
 
 @torch.inference_mode()
-def _pass(matrices: list[Tensor], rows: int, dtype: torch.dtype) -> float:
-    hidden = torch.ones(rows, _SHAPE[1], dtype=dtype, device=matrices[0].device)
-    _wait(hidden.device)
+def _pass(matrices: list[Linear], rows: int, device: torch.device) -> float:
+    hidden = torch.ones(rows, _SHAPE[1], dtype=matrices[0].dtype, device=device)
+    _wait(device)
     began = time.perf_counter()
     for matrix in matrices:
-        F.linear(hidden, matrix)
-    _wait(hidden.device)
+        matrix(hidden)
+    _wait(device)
     return time.perf_counter() - began
 
 

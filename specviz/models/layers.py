@@ -24,6 +24,10 @@ class Linear:
         )
 
     @property
+    def dtype(self) -> torch.dtype:
+        return self._weight.dtype
+
+    @property
     def weight(self) -> Tensor:
         """The plain weight [out, in]; a copy if it is packed."""
         return self._weight.to_dense() if self._packed else self._weight

@@ -9,8 +9,9 @@ from torch.nn import functional as F
 
 from specviz.cache.kv import CacheShape, KVCache
 from specviz.errors import ConfigError, DraftError, PromptError
-from specviz.events import ROOT, Draft
+from specviz.events import Draft
 from specviz.models.attention import attend, pack_mask
+from specviz.models.limits import check_ids, check_path, check_room
 from specviz.models.llama_config import LlamaConfig
 from specviz.models.llama_weights import LayerWeights, LlamaWeights, fuse
 from specviz.models.rope import RopeTable
@@ -93,7 +94,8 @@ class LlamaTarget:
         return LlamaTarget(llama, weights, self._rope, self.taps)
 
     def prefill(self, tokens: Sequence[int]) -> None:
-        self._check(tokens, PromptError)
+        check_ids(tokens, self.config, PromptError)
+        check_room(len(tokens), self.length, self.config, PromptError)
         last_layer = self.config.layers in self.taps
         for start in range(0, len(tokens), PIECE):
             piece = tokens[start : start + PIECE]
@@ -102,17 +104,13 @@ class LlamaTarget:
         self._scored = None
 
     def score(self, root: int, draft: Draft) -> Tensor:
-        self._check((root, *draft.tokens), DraftError)
+        check_ids((root, *draft.tokens), self.config, DraftError)
+        check_room(1 + len(draft), self.length, self.config, DraftError)
         self._scored = draft
         return self.head(self._forward(root, draft))
 
     def commit(self, path: Sequence[int]) -> None:
-        draft, parents = self._scored, (ROOT, *path)[: len(path)]
-        if draft is None or any(
-            not 0 <= node < len(draft) or draft.parents[node] != parent
-            for node, parent in zip(path, parents, strict=True)
-        ):
-            raise DraftError(f"{tuple(path)} is not a path of the draft that was scored last")
+        draft = check_path(self._scored, path)
         start = self.length
         self._cache.append(1 + len(draft))
         self._cache.keep(start, [0, *(node + 1 for node in path)])
@@ -128,7 +126,7 @@ class LlamaTarget:
         return other
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
-        self._check_ids(tokens, DraftError)
+        check_ids(tokens, self.config, DraftError)
         return self.weights.embed[torch.tensor(tokens, device=self.device)]
 
     @torch.inference_mode()
@@ -146,22 +144,6 @@ class LlamaTarget:
             hidden=c.hidden,
         )
         return KVCache(shape, self.device, self.dtype)
-
-    def _check(self, tokens: Sequence[int], error: type[PromptError] | type[DraftError]) -> None:
-        self._check_ids(tokens, error)
-        if self.length + len(tokens) > self.config.context:
-            raise error(
-                f"{len(tokens)} tokens after {self.length} do not fit in the context of "
-                f"{self.config.context}; give fewer"
-            )
-
-    def _check_ids(
-        self, tokens: Sequence[int], error: type[PromptError] | type[DraftError]
-    ) -> None:
-        vocab = self.config.vocab
-        if tokens and not 0 <= min(tokens) <= max(tokens) < vocab:
-            wrong = next(token for token in tokens if not 0 <= token < vocab)
-            raise error(f"token {wrong} is not in the vocabulary; allowed: 0 to {vocab - 1}")
 
     def _step(self, tokens: Sequence[int], draft: Draft) -> Step:
         c, past = self.config, self.length

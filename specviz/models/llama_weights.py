@@ -82,18 +82,15 @@ def fuse(
         biases = tuple(f"{at}{name}.bias" for name in names)
         return Linear(weight, join(biases) if biases[0] in tensors else None)
 
-    def norm(name: str) -> RMSNorm:
-        return RMSNorm(get(name), config.eps)
-
     def layer(index: int) -> LayerWeights:
         at = f"model.layers.{index}."
         attention, mlp = at + "self_attn.", at + "mlp."
         return LayerWeights(
-            input_norm=norm(at + "input_layernorm.weight"),
+            input_norm=RMSNorm(get(at + "input_layernorm.weight"), config.eps),
             qkv=linear(attention, "q_proj", "k_proj", "v_proj"),
             qk_norm=_qk_norm(config, get, attention) if config.qk_norm else None,
             o=linear(attention, "o_proj"),
-            post_norm=norm(at + "post_attention_layernorm.weight"),
+            post_norm=RMSNorm(get(at + "post_attention_layernorm.weight"), config.eps),
             gate_up=linear(mlp, "gate_proj", "up_proj"),
             down=linear(mlp, "down_proj"),
         )
@@ -102,7 +99,7 @@ def fuse(
     return LlamaWeights(
         embed=embed,
         layers=tuple(layer(i) for i in range(config.target.layers)),
-        norm=norm("model.norm.weight"),
+        norm=RMSNorm(get("model.norm.weight"), config.eps),
         head=Linear(embed if config.tied else get("lm_head.weight")),
     )
 

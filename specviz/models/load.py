@@ -10,6 +10,8 @@ from specviz.models.checkpoint import Checkpoint
 from specviz.models.store import Progress, silent
 
 if TYPE_CHECKING:
+    import torch
+
     from specviz.models.target import Target
     from specviz.models.text import Tokenizer
 
@@ -55,27 +57,30 @@ def load(
     spec = (spec or DEFAULT).strip() or DEFAULT
     folder = find(spec, progress)
     checkpoint = Checkpoint(folder)
-    settings = checkpoint.settings()
+    checkpoint.settings()  # what is wrong with it is said before a dtype is measured
     place = choose_device(device)
     kind = choose_dtype(place, dtype)
     progress(f"loading {folder.name}", 0.0)
-    from specviz.models.llama_config import is_native
-
-    if is_native(settings):
-        from specviz.models.llama import LlamaTarget
-        from specviz.models.llama_config import read_llama_config
-
-        config = read_llama_config(settings, name=_title(spec, folder), sha=checkpoint.sha())
-        target: Target = LlamaTarget.from_tensors(
-            config, checkpoint.tensors(), device=place, dtype=kind
-        )
-    else:
-        from specviz.models.hf import load_hf
-
-        target = load_hf(checkpoint, settings, device=place, dtype=kind)
+    target = _target(checkpoint, _title(spec, folder), place, kind)
     tokenizer = Tokenizer.from_folder(folder)
     progress(f"loading {folder.name}", 1.0)
     return Loaded(target, tokenizer, spec)
+
+
+def _target(
+    checkpoint: Checkpoint, name: str, device: "torch.device", dtype: "torch.dtype"
+) -> "Target":
+    from specviz.models.llama_config import is_native, read_llama_config
+
+    settings = checkpoint.settings()
+    if not is_native(settings):
+        from specviz.models.hf_load import load_hf
+
+        return load_hf(checkpoint, settings, name=name, device=device, dtype=dtype)
+    from specviz.models.llama import LlamaTarget
+
+    config = read_llama_config(settings, name=name, sha=checkpoint.sha())
+    return LlamaTarget.from_tensors(config, checkpoint.tensors(), device=device, dtype=dtype)
 
 
 def find(spec: str, progress: Progress = silent) -> Path:

@@ -80,14 +80,14 @@ class Field:
 FIELDS: Mapping[str, Field] = {
     field.key: field
     for field in (
-        Field("prompt", "copy-paragraph", choices=(*(p.id for p in BUILT_IN), OWN)),
+        Field("prompt", "copy-letter", choices=(*(p.id for p in BUILT_IN), OWN)),
         Field("text", ""),
         Field("chat", True),
         Field("scheme", "ngram", choices=SCHEMES),
-        Field("D", 6, 0, MAX_DRAFT_LENGTH),
+        Field("D", 5, 0, MAX_DRAFT_LENGTH),
         Field("T", _params.temperature, 0, 2),
         Field("seed", _params.seed, 0, MAX_SEED),
-        Field("max", _params.max_tokens, 1, MAX_TOKENS),
+        Field("max", 160, 1, MAX_TOKENS),
         Field("draft", ""),
         Field("target", ""),
         Field("top_k", _params.top_k, 0, 1_000_000),

@@ -13,8 +13,6 @@ from specviz.ui.run import Run
 from specviz.ui.state import State
 from specviz.words import _
 
-SPARK = 120  # rounds in the sparkline, the latest
-
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -66,15 +64,10 @@ def show(state: State, trace: Trace) -> None:
 def _metrics(known: Figures, trace: Trace, run: Run) -> None:
     s = known.summary
     how = _("live") if run.origin == "live" else _("recorded")
-    st.metric(
+    _metric(
         _("Tokens per round, E[L]"),
         _number(s.acceptance_length, "{:.2f}"),
-        chart_data=[event.acceptance_length for event in trace.rounds[-SPARK:]] or None,
-        chart_type="bar",
-        help=_("Committed tokens per round, the target's own token included. Bars: each round."),
-        border=True,
-        width=184,
-        height="stretch",
+        _("the target's own included"),
     )
     _metric(
         _("Drafts accepted"),

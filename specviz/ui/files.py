@@ -37,7 +37,7 @@ def show(state: State) -> None:
 
 def _open(state: State) -> None:
     file = st.session_state["open"]
-    if file is None:
+    if not state.news("open", file and file.file_id) or file is None:
         return
     try:
         trace = store.load(file.getvalue())

@@ -30,23 +30,32 @@ def show(state: State, ordered: Ordered, trace: Trace | None) -> None:
 
 def _choose(state: State) -> None:
     names = list(state.runs)
-    key = f"shown-{state.shown}"  # as in transport._place: what was chosen earlier must not return
+    titles = {name: title(run, n) for n, (name, run) in enumerate(state.runs.items())}
+    # The browser answers with a title, so new titles need a new key; see also transport._place.
+    key = f"shown-{state.shown}-{' '.join(titles.values())}"
     st.selectbox(
         _("On screen"),
         names,
         index=names.index(state.shown),
-        format_func=lambda name: title(state.runs[name], names.index(name)),
+        format_func=titles.__getitem__,
         key=key,
         label_visibility="collapsed",
         width=380,
-        on_change=lambda: state.show(state.runs[st.session_state[key]]),
+        on_change=_show,
+        args=(state, key, state.shown),
     )
+
+
+def _show(state: State, key: str, drawn: str) -> None:
+    chosen: str = st.session_state[key]
+    if chosen != drawn:
+        state.show(state.runs[chosen])
 
 
 def title(run: Run, number: int) -> str:
     """Return the name of a run in the list."""
     trace = run.trace()
-    config = run.order.config if run.order else trace.config if trace else None
+    config = trace.config if trace else run.order.config if run.order else None
     settings = f" · {config.scheme}, D = {config.draft_length}" if config else ""
     kind = {"recorded": _("Recording"), "opened": _("File"), "live": _("Live")}[run.origin]
     branch = _(" (branch)") if run.parent else ""

@@ -39,7 +39,8 @@ def _failure(failure: Failure) -> None:
         text = _("This is a bug in specviz; please report it. {what} What was computed is kept.")
     else:
         text = _("This could not be done. {what} Change the settings and run again.")
-    st.error(literal(text.format(what=failure.message)), icon=":material/error:")
+    what = failure.message.rstrip(".") + "."
+    st.error(literal(text.format(what=what)), icon=":material/error:")
 
 
 def _notes(state: State) -> None:

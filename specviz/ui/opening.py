@@ -1,15 +1,16 @@
 """What happens by itself when a tab opens: the model loads, a shared live run is repeated."""
 
-from specviz.ui.controls import Ordered
+from specviz.ui.controls import Ordered, chosen_target
 from specviz.ui.state import State, setting
+from specviz.ui.weights import DEFAULT
 from specviz.words import _
 
 
 def greet(state: State) -> None:
     """Load the embedded model once the page is drawn, so that it never waits for it."""
-    if not state.greeted:
-        state.greeted = True
+    if not state.greeted and chosen_target() == DEFAULT:
         state.engine.load()
+    state.greeted = True
 
 
 def repeat(state: State, ordered: Ordered) -> None:

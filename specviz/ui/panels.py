@@ -1,11 +1,12 @@
 """What explains the round at the cursor: a sentence, the decision and the panels."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
 from specviz.traces.schema import Trace
-from specviz.traces.timeline import Cursor
+from specviz.traces.timeline import Cursor, micro_steps
 from specviz.ui import decision_panel, speed_panel
 from specviz.ui.messages import literal
 from specviz.ui.state import State
@@ -64,7 +65,8 @@ def _panels() -> dict[str, tuple[str, Panel]]:
 
 
 def _scheme(state: State, trace: Trace, index: int) -> None:
-    view = scheme_view(trace, index)
+    at = state.cursor.clamp(trace.rounds)
+    view = scheme_view(so_far(trace, at) if at.micro else trace, index)
     st.markdown(f"**{literal(view.title)}**")
     for line in view.lines:
         st.markdown(literal(line))
@@ -74,8 +76,24 @@ def _scheme(state: State, trace: Trace, index: int) -> None:
         table(view.columns, view.rows, view.title)
 
 
+def so_far(trace: Trace, at: Cursor) -> Trace:
+    """Return the run as it was at a place inside a round: later decisions are not in it."""
+    event = trace.rounds[at.rounds]
+    taken = micro_steps(event)[: at.micro]
+    checks = event.checks[: sum(step.kind == "check" for step in taken)]
+    kept = {check.node for check in checks}
+    partial = replace(
+        event,
+        checks=checks,
+        path=tuple(node for node in event.path if node in kept),
+        past_end=tuple(node for node in event.past_end if node in kept),
+    )
+    return replace(trace, rounds=(*trace.rounds[: at.rounds], partial))
+
+
 def _tiles(state: State, trace: Trace, index: int) -> None:
-    view = tiles_view(trace, index)
+    at = state.cursor.clamp(trace.rounds)
+    view = tiles_view(so_far(trace, at) if at.micro else trace, index)
     for line in view.lines:
         st.markdown(literal(line))
     st.html(view.page)
@@ -100,5 +118,5 @@ def _table(state: State, trace: Trace, index: int) -> None:
 
 def _pick(state: State) -> None:
     rows = st.session_state["rounds-table"].selection.rows
-    if rows:
+    if state.news("rounds-table", rows) and rows:
         state.move(Cursor(rows[0] + 1))

@@ -76,7 +76,7 @@ class Engine:
         """Replay a finished or paused run through plain decoding, whatever its length."""
         if run.session is not None and not run.active:
             run.status = "checking"
-            self._submit(Job(lambda _: self._check(run, MAX_TOKENS), run))
+            self._submit(Job(lambda job: self._check(job, run, MAX_TOKENS), run))
 
     def stop(self) -> None:
         """Cancel all that runs or waits; what was computed stays."""
@@ -138,15 +138,15 @@ class Engine:
             run.publish(event)
         run.finish = session.finish
         if session.finish is not None:
-            self._check(run, run.order.check_limit if run.order else 0)
+            self._check(job, run, run.order.check_limit if run.order else 0)
         run.status = "paused" if session.finish is None else "done"
 
-    def _check(self, run: Run, limit: int) -> None:
+    def _check(self, job: Job, run: Run, limit: int) -> None:
         from specviz.bench.runner import check_lossless
 
         run.status = "checking"
-        with self.weights.turn:
-            run.lossless = check_lossless(_session(run), limit)
+        session, turn = _session(run), self.weights.turn
+        run.lossless = check_lossless(session, limit, job.cancel.is_set, turn)
         if run.lossless.plain_token is not None:
             run.learn(run.lossless.plain_token)
         run.status = "done" if run.finish else "paused"

@@ -1,5 +1,6 @@
 """What one browser tab has on screen: its runs, the cursor, and the engine that works for it."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from specviz.ui.weights import Weights
 
 KEY = "specviz"
 RECORDINGS = Path(__file__).parents[1] / "recordings"
+FIRST = "ngram-copy.json.gz"  # on screen when nobody asked for another
 START = Cursor()
 MOST_RUNS = 8  # live and opened runs kept; each holds a KV cache
 
@@ -37,6 +39,7 @@ class State:
     follow: bool = False  # the cursor stays at the end of a growing run
     awaited: Cursor | None = None  # the place of a link whose run is still being repeated
     chosen: tuple[int, int | str] | None = None  # token picked: round, and node or "last"
+    seen: dict[str, object] = field(default_factory=dict)  # what was last taken from a widget
     slid: int = -1  # where the slider stands, and how often it was made anew
     slider: int = 0
     playback: Playback | None = None
@@ -70,6 +73,11 @@ class State:
             self.cursor = Cursor.end(rounds)
             # The last rounds may have come after `rounds` was looked at.
             self.follow = active or len(rounds) < len(self.run.rounds)
+
+    def news(self, widget: str, value: object) -> bool:
+        """Whether a widget says something new; Streamlit may report one change several times."""
+        known, self.seen[widget] = self.seen.get(widget), value
+        return value != known
 
     def start(self, order: Order, rounds: int | None = None) -> None:
         """Decode anew with the settings of this moment, which links to the run then hold."""
@@ -114,7 +122,8 @@ def _close(engine: Engine) -> None:
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=_close)
-def _engine() -> Engine:
+def _engine(tab: str) -> Engine:
+    """Return the engine of a tab; Streamlit lets go of it when the tab is gone."""
     return Engine(weights())
 
 
@@ -123,7 +132,7 @@ def _recordings() -> tuple[Mapping[str, Trace], tuple[str, ...]]:
     """Return the traces we ship, by name, and what is wrong with the others."""
     traces: dict[str, Trace] = {}
     problems: list[str] = []
-    for path in sorted(RECORDINGS.glob("*.json.gz")):
+    for path in sorted(RECORDINGS.glob("*.json.gz"), key=lambda p: (p.name != FIRST, p.name)):
         try:
             traces[path.name.removesuffix(".json.gz")] = load(path)
         except TraceError as error:
@@ -154,7 +163,9 @@ def _first() -> State:
     place = links.read(st.query_params.to_dict(), tuple(recordings))
     for key, known in FIELDS.items():
         st.session_state[key] = place.values.get(key, known.default)
-    state = State(engine=_engine(), recordings=recordings, notes=[*problems, *place.notes])
+    state = State(
+        engine=_engine(uuid.uuid4().hex), recordings=recordings, notes=[*problems, *place.notes]
+    )
     state.runs = {run.id: run for run in recordings.values()}
     name = place.run if place.run in recordings else next(iter(recordings), "")
     state.show(recordings[name] if name else Run(origin="opened", title="", status="done"))

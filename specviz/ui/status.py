@@ -14,7 +14,7 @@ POLL = 0.5  # seconds
 def show(state: State) -> None:
     """Draw the status line of the model that is chosen, and redraw it while it loads."""
     spec = chosen_target()
-    loading = state.engine.busy or not state.greeted
+    loading = state.engine.busy or (spec == DEFAULT and not state.greeted)
     waiting = loading and state.engine.weights.held(spec) is None
     with st.sidebar:
         _watch(state, spec, waiting)

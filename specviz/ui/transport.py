@@ -86,14 +86,15 @@ def _play_button(state: State) -> None:
 
 
 def _place(state: State, total: int) -> None:
-    """Draw the slider. It gets a new key whenever something else moved the cursor.
+    """Draw the slider. It gets a new key whenever the run grew or something moved the cursor.
 
     With one key, a click that the browser sends before it has drawn the last step would carry the
-    slider's old value along, and undo that step.
+    slider's old value along, and undo that step. Streamlit also reports a change that was none
+    when a redraw was interrupted, so the value that was drawn goes along.
     """
     if state.slid != state.cursor.rounds:
         state.slid, state.slider = state.cursor.rounds, state.slider + 1
-    key = f"jump-{state.slider}"
+    key = f"jump-{state.slider}-{total}"
     st.slider(
         _("Whole rounds shown"),
         0,
@@ -103,13 +104,15 @@ def _place(state: State, total: int) -> None:
         disabled=total == 0,
         label_visibility="collapsed",
         on_change=_jump,
-        args=(state, key),
+        args=(state, key, state.slid),
     )
 
 
-def _jump(state: State, key: str) -> None:
-    state.slid = st.session_state[key]
-    state.move(Cursor(state.slid))
+def _jump(state: State, key: str, drawn: int) -> None:
+    chosen: int = st.session_state[key]
+    if chosen != drawn:
+        state.slid = chosen
+        state.move(Cursor(chosen))
 
 
 def _keys_and_speed() -> None:

@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -196,3 +197,11 @@ def test_an_interrupted_run_shows_and_saves_what_was_done(
     assert outcome.json["rounds"] == 3
     assert outcome.json["finish_reason"] == "cancelled"
     assert len(load(file).rounds) == 3
+
+
+def test_the_prompt_may_come_from_standard_input(
+    decode: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("abcabcabc"))
+    piped = decode("--json", "--prompt-file", "-").json["output_ids"]
+    assert piped == decode("--json").json["output_ids"]

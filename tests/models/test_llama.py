@@ -191,3 +191,26 @@ def test_unknown_rope_scaling_is_refused_by_name(kind):
     settings = TinyShape().settings("llama") | {"rope_scaling": {"rope_type": kind, "factor": 2.0}}
     with pytest.raises(UnsupportedModel, match=kind):
         read_llama_config(settings)
+
+
+@pytest.mark.skipif(
+    not torch.cpu._is_avx512_bf16_supported(), reason="this CPU does not multiply in bf16"
+)
+def test_c15_in_bf16_a_chain_has_the_same_bits_alone_and_together():
+    """Transformers differs by up to one logit here; then near ties flip when D changes."""
+    shape = {"hidden": 192, "intermediate": 512, "heads": 6, "context": 1024, "vocab": 512}
+    target = tiny_llama(dtype=torch.bfloat16, **shape)
+    text = torch.randint(0, 512, (90,), generator=torch.Generator().manual_seed(3)).tolist()
+    target.prefill(text[:20])
+    alone = []
+    for token in text[20:]:
+        alone.append(target.score(token, EMPTY))
+        target.commit(())
+    for rows in (2, 5, 8, 17, 32):
+        target.truncate(20)
+        together = []
+        while target.length < len(text):
+            root, *draft = text[target.length : target.length + rows]
+            together.append(target.score(root, Draft.chain(draft)))
+            target.commit(tuple(range(len(draft))))
+        assert torch.equal(torch.cat(together), torch.cat(alone)), f"{rows} rows differ"
