@@ -22,6 +22,7 @@ SETTINGS = {
     "batch_tokens": "padded tokens per step",
     "rate": "peak learning rate",
     "warmup": "steps of rising rate",
+    "optimizer": "adamw or muon",
     "weight_decay": "of matrices",
     "clip": "largest gradient norm",
     "seed": "of everything random",
@@ -179,7 +180,9 @@ def _kind(name: str) -> type:
     from specviz.train.recipe import Recipe
 
     kinds = {field.name: field.type for field in fields(Recipe)}
-    return next((kind for kind in (str, float) if kinds[name] is kind), int)
+    if kinds[name] in (float, int | None, int):
+        return float if kinds[name] is float else int
+    return str
 
 
 def _duration(seconds: float) -> str:

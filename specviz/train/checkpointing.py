@@ -1,19 +1,18 @@
 """The state of a training run in one file: a killed run goes on as if it had not been."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import nn
 
 from specviz.errors import ConfigError, ModelCorrupt
+from specviz.train.optimizer import Optimizer
 
 STATE = "state.safetensors"
-MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +43,10 @@ class RunState:
     recipe: dict[str, object] = field(default_factory=dict)
 
 
-def save_state(
-    folder: Path, state: RunState, module: nn.Module, optimizer: torch.optim.Optimizer
-) -> None:
+def save_state(folder: Path, state: RunState, module: nn.Module, optimizer: Optimizer) -> None:
     """Write weights, moments and counters; the old file stays until the new one is whole."""
-    tensors: dict[str, Tensor] = {}
-    for name, parameter in module.named_parameters():
-        tensors[f"weight.{name}"] = parameter.detach()
-        moments = optimizer.state.get(parameter, {})
-        for moment in MOMENTS:
-            if moment in moments:
-                tensors[f"{moment}.{name}"] = moments[moment]
+    tensors = {f"weight.{name}": weight.detach() for name, weight in module.named_parameters()}
+    tensors |= {f"optimizer.{name}": tensor for name, tensor in optimizer.tensors().items()}
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / (STATE + ".partial")
     whole = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
@@ -62,9 +54,7 @@ def save_state(
     partial.replace(folder / STATE)
 
 
-def load_state(
-    folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer
-) -> RunState | None:
+def load_state(folder: Path, module: nn.Module, optimizer: Optimizer) -> RunState | None:
     """Restore what `save_state` wrote; None if there is nothing.
 
     Raises:
@@ -90,18 +80,6 @@ def load_state(
             )
         with torch.no_grad():
             parameter.copy_(given)
-        _restore_moments(optimizer, parameter, name, tensors, state.step)
+    kept = {name: tensor for name, tensor in tensors.items() if name.startswith("optimizer.")}
+    optimizer.restore({name.removeprefix("optimizer."): kept[name] for name in kept})
     return state
-
-
-def _restore_moments(
-    optimizer: torch.optim.Optimizer,
-    parameter: nn.Parameter,
-    name: str,
-    tensors: Mapping[str, Tensor],
-    step: int,
-) -> None:
-    if f"{MOMENTS[0]}.{name}" not in tensors:
-        return
-    moments = {m: tensors[f"{m}.{name}"].to(parameter.device) for m in MOMENTS}
-    optimizer.state[parameter] = {"step": torch.tensor(float(step)), **moments}

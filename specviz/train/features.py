@@ -18,7 +18,7 @@ from specviz.models.target import Target
 from specviz.train.corpus import Example
 
 SHARD = 64  # examples; about 70 MB with four taps of 576
-OPEN = 32  # shards kept mapped
+OPEN = 8  # shards kept mapped
 
 
 class Tapped(Target, Protocol):

@@ -1,4 +1,4 @@
-"""A fresh DFlash or DSpark head for a target, its layers begun from the target's own."""
+"""A fresh DFlash or DSpark head for a target, its tables begun from the target's own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from specviz.heads.dspark import DSparkHead
 from specviz.train.eagle3 import soften
 from specviz.train.tables import LlamaDonor, Tables
 
-SPREAD = 0.1  # of what copied layers write to the residual stream
+DOUBT = 0.1  # of the final norm: a head that knows nothing should not be sure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def make_block_head(
     with torch.no_grad():
         head.lm_head.weight.copy_(tables.head[here])
         head.mask_embedding.copy_(tables.embed[here].float().mean(dim=0))
-        head.norm.weight.copy_(0.5 * donor.final_norm())
+        head.norm.weight.copy_(DOUBT * donor.final_norm())
         if isinstance(head, DSparkHead) and head.markov_head is not None:
             head.markov_head.markov_w2.weight.zero_()  # at first the block speaks alone
     return head

@@ -15,9 +15,12 @@ from specviz.train.checkpointing import Mark, RunState, load_state, save_state
 from specviz.train.course import Course
 from specviz.train.evaluate import Acceptance, held_out, measure
 from specviz.train.features import Source
+from specviz.train.memory import give_back
+from specviz.train.optimizer import Optimizer
 from specviz.train.recipe import Recipe
 from specviz.train.schedule import Cosine
 
+TRIM = 8  # steps between returns of freed memory
 BEST = "best"  # folder of the head with the largest held-out E[L]
 
 
@@ -46,10 +49,7 @@ class Trainer:
             if isinstance(part, nn.RMSNorm):
                 part.register_forward_pre_hook(_widen)
                 part.register_forward_hook(_narrow)
-        trained = [p for p in self.module.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.AdamW(
-            _groups(trained, recipe.weight_decay), lr=recipe.rate, betas=recipe.betas, fused=True
-        )
+        self.optimizer = Optimizer(self.module, recipe.optimizer, recipe.betas, recipe.weight_decay)
         self._rate = Cosine(peak=recipe.rate, steps=recipe.steps, warmup=recipe.warmup)
         self._trained = [i for i, e in enumerate(source.examples) if not e.held_out]
         self._held_out = held_out(source.examples, recipe.measure_on)
@@ -100,8 +100,6 @@ class Trainer:
 
     def _step(self, indices: Sequence[int]) -> tuple[float, dict[str, float]]:
         state, recipe = self.state, self.recipe
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rate(state.step)
         batch = collate(self.source, indices, self.device)
         with self._autocast():
             loss = self.course.loss(batch, seed=recipe.seed * 1_000_003 + state.step)
@@ -113,8 +111,9 @@ class Trainer:
             )
         loss.total.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.module.parameters(), recipe.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.step(self._rate(state.step))
+        if state.step % TRIM == 0:
+            give_back()
         state.step, state.cursor = state.step + 1, state.cursor + 1
         state.tokens += loss.tokens
         self._seen += loss.tokens
@@ -145,14 +144,6 @@ class Trainer:
     def _autocast(self) -> torch.autocast:
         on = self.recipe.autocast
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=on)
-
-
-def _groups(parameters: Sequence[Tensor], decay: float) -> list[dict[str, object]]:
-    """Norms and biases do not decay."""
-    return [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": decay},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ]
 
 
 def _widen(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -1,10 +1,13 @@
 """Everything that decides a training run, checked when it is made."""
 
 from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 from specviz.config import require
 from specviz.errors import ConfigError
 
+Kind = Literal["adamw", "muon"]
+KINDS: tuple[Kind, ...] = ("adamw", "muon")
 SCHEMES = ("draft_model", "eagle3", "mtp", "dflash", "dspark")
 
 
@@ -15,8 +18,9 @@ class Recipe:
     scheme: str
     steps: int = 4000
     batch_tokens: int = 2048  # padded tokens of a batch
-    rate: float = 1e-3  # peak learning rate
+    rate: float = 5e-4  # peak learning rate
     warmup: int = 100
+    optimizer: Kind = "adamw"  # or "muon", for the matrices between the tables
     weight_decay: float = 0.01
     clip: float = 1.0  # largest gradient norm
     betas: tuple[float, float] = (0.9, 0.95)
@@ -52,6 +56,7 @@ class Recipe:
         require(self.clip > 0, "clip", self.clip, "above 0")
         require(0 <= self.hard <= 1, "hard", self.hard, "0 to 1")
         require(self.block >= 2, "block", self.block, "2 or more")
+        require(self.optimizer in KINDS, "optimizer", self.optimizer, ", ".join(KINDS))
         weights = ("decay", "pace")
         require(self.slot_weights in weights, "slot_weights", self.slot_weights, "decay, pace")
 
@@ -72,7 +77,7 @@ def default_recipe(scheme: str) -> Recipe:
     if scheme in ("dflash", "dspark"):
         return replace(recipe, batch_tokens=1024, hard=0.5, depth=7 if scheme == "dflash" else 8)
     if scheme == "draft_model":
-        return replace(recipe, rate=6e-4, layers=3)
+        return replace(recipe, layers=3)
     return recipe
 
 

@@ -23,16 +23,19 @@ def trainer(world: Bench, scheme: str, folder: Path, **changes: object) -> Train
     return Trainer(course, world.source, recipe, folder)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    ("scheme", "optimizer"), [*((scheme, "adamw") for scheme in SCHEMES), ("dspark", "muon")]
+)
 def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(
-    world: Bench, scheme: str, tmp_path: Path
+    world: Bench, scheme: str, optimizer: str, tmp_path: Path
 ) -> None:
-    whole = trainer(world, scheme, tmp_path / "whole")
+    whole = trainer(world, scheme, tmp_path / "whole", optimizer=optimizer)
     assert whole.run(lambda report: None)
 
-    assert trainer(world, scheme, tmp_path / "cut").run(lambda report: None, until=3) is False
+    cut = trainer(world, scheme, tmp_path / "cut", optimizer=optimizer)
+    assert not cut.run(lambda report: None, until=3)
     torch.manual_seed(999)  # nothing depends on a global generator
-    resumed = trainer(world, scheme, tmp_path / "cut")
+    resumed = trainer(world, scheme, tmp_path / "cut", optimizer=optimizer)
     assert resumed.state.step == 3
     resumed.run(lambda report: None)
 
