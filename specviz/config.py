@@ -107,6 +107,11 @@ class DrafterOptions:
     draft_sampled: bool = True  # draw drafts at the request's temperature and keep q
     draft_min_p: float = 0.0  # stop drafting below this draft probability
     mirror_processors: bool = True  # penalties and bias on the draft model too
+    head: str | None = None  # folder of a head; None: the one shipped for this target
+    layer_ids: tuple[int, ...] = ()  # hidden states a head reads, instead of its own list
+    tree_depth: int = 0  # levels of EAGLE's tree; 0: a chain
+    tree_top_k: int = 8  # children per node, and nodes that grow per level
+    confidence_threshold: float = 0.0  # stop before a DSpark slot less sure; 0: off
 
     def __post_init__(self) -> None:
         low, high = self.ngram_min, self.ngram_max
@@ -121,11 +126,16 @@ class DrafterOptions:
         require(
             _finite(factor) and 0 < factor <= 100, "suffix_max_factor", factor, "above 0, to 100"
         )
-        for name in ("suffix_min_prob", "draft_min_p"):
+        for name in ("suffix_min_prob", "draft_min_p", "confidence_threshold"):
             value = getattr(self, name)
             require(_finite(value) and 0 <= value <= 1, name, value, "0 to 1")
         requests = self.suffix_max_requests
         require(0 <= requests <= 1_000_000, "suffix_max_requests", requests, "0 to 1000000")
+        require(self.head is None or bool(self.head), "head", self.head, "a folder, or None")
+        ids = self.layer_ids
+        require(all(i >= 0 for i in ids), "layer_ids", ids, "numbers from 0, 0 the embeddings")
+        require(0 <= self.tree_depth <= 32, "tree_depth", self.tree_depth, "0 (chain) to 32")
+        require(1 <= self.tree_top_k <= 64, "tree_top_k", self.tree_top_k, "1 to 64")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +159,18 @@ class SessionConfig:
         verifiers = ("auto", "greedy", "sampled", "block")
         require(self.verifier in verifiers, "verifier", self.verifier, ", ".join(verifiers))
         require(self.detail in ("off", "light", "full"), "detail", self.detail, "off, light, full")
+
+
+def read_layer_ids(text: str) -> tuple[int, ...]:
+    """Read "2,15,27"; an empty text is no ids.
+
+    Raises:
+        ConfigError: it is not a list of numbers.
+    """
+    words = [word.strip() for word in text.split(",")] if text.strip() else []
+    fit = all(word.isascii() and word.isdigit() and len(word) < 6 for word in words)
+    require(fit, "layer_ids", text, "numbers with commas between, as 2,15,27")
+    return tuple(map(int, words))
 
 
 def field_names(config: type[SamplingParams] | type[SessionConfig]) -> tuple[str, ...]:

@@ -85,6 +85,11 @@ class Evidence:
     passes: int = 0  # forward passes of a draft model in this round
     caught_up: int = 0  # tokens a draft model had to read before it could draft
     message: str = ""  # why nothing was proposed
+    note: str = ""  # what else is to be said of this draft
+    trained: int = 0  # depths a head was trained for, beyond which it is reused; 0: all
+    confidence: tuple[float, ...] = ()  # per slot, that it survives; one more where it was cut
+    unbiased: tuple[int, ...] = ()  # per node, the block's favourite before the Markov head
+    unbiased_scores: tuple[float, ...] = ()  # and how likely the block alone had found it
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROWS = (
     ("errors", "words", "config", "events"),
-    ("metrics", "traces", "cost", "engines", "views", "recordings"),
+    ("metrics", "traces", "cost", "engines", "views", "recordings", "checkpoints"),
     ("cache", "models", "verify", "heads"),
     ("drafters",),
     ("session", "lossless", "stops", "stopwatch", "detail"),

@@ -12,17 +12,18 @@ from importlib import metadata
 import torch
 
 from specviz import __version__
+from specviz.bench.drafts import card, draft_card, listened_to, load_draft
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
 from specviz.drafters.suffix import SuffixHistory
 from specviz.errors import PromptError
 from specviz.events import Finish, LosslessReport, Round
+from specviz.heads.base import Head
 from specviz.lossless import replay_plain
 from specviz.models.device import device_name
-from specviz.models.load import Loaded, load
-from specviz.models.target import TargetConfig
+from specviz.models.load import Loaded
 from specviz.session import DecodeSession
-from specviz.traces.schema import Branch, Environment, ModelCard, Trace, shown_tokens
+from specviz.traces.schema import Branch, Environment, Trace, shown_tokens
 
 LOSSLESS_LIMIT = 512  # output tokens; the replay of a longer run is asked for, not a surprise
 
@@ -70,24 +71,10 @@ def encode(loaded: Loaded, request: Request) -> tuple[int, ...]:
     return ids
 
 
-def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | None:
-    """Load the draft model a configuration names, on the target's device and in its dtype.
-
-    Raises:
-        ModelError: The draft model cannot be used.
-    """
-    spec = config.options.draft_model
-    if config.scheme != "draft_model" or spec is None:
-        return None
-    target = loaded.target
-    dtype = str(target.dtype).removeprefix("torch.")
-    return load(spec, device=target.device.type, dtype=dtype)
-
-
 def open_session(
     loaded: Loaded,
     request: Request,
-    draft: Loaded | None = None,
+    draft: Loaded | Head | None = None,
     history: SuffixHistory | None = None,
 ) -> DecodeSession:
     """Return a session at the start of its output, on a cache of its own.
@@ -97,14 +84,15 @@ def open_session(
     Raises:
         PromptError: The prompt is empty or too long.
         UnknownScheme: There is no such scheme.
-        ModelError: The draft model is missing, damaged or of another vocabulary.
+        ConfigError: The scheme needs a draft model or head, and there is none.
+        ModelError: What drafts is missing, damaged or made for another vocabulary or target.
     """
     prompt = encode(loaded, request)
     if draft is None:
         draft = load_draft(loaded, request.config)
     drafter = make_drafter(request.config, loaded.target, loaded.tokenizer, draft, history)
     return DecodeSession(
-        loaded.target.fork(0),
+        listened_to(loaded.target, draft),
         drafter,
         prompt,
         request.params,
@@ -135,7 +123,7 @@ def check_lossless(
 def run(
     loaded: Loaded,
     request: Request,
-    draft: Loaded | None = None,
+    draft: Loaded | Head | None = None,
     *,
     limit: int = LOSSLESS_LIMIT,
     observe: Observer | None = None,
@@ -144,6 +132,8 @@ def run(
 
     `limit` is the longest output, in tokens, that is replayed; 0 switches the replay off.
     """
+    if draft is None:
+        draft = load_draft(loaded, request.config)
     session = open_session(loaded, request, draft)
     decode(session, observe)
     trace = to_trace(session, loaded, request, draft=draft, lossless=check_lossless(session, limit))
@@ -174,27 +164,12 @@ def version(distribution: str) -> str:
         return ""
 
 
-def card(config: TargetConfig) -> ModelCard:
-    """Return the model card of a trace."""
-    return ModelCard(
-        name=config.name,
-        sha=config.sha,
-        layers=config.layers,
-        hidden=config.hidden,
-        heads=config.heads,
-        kv_heads=config.kv_heads,
-        head_dim=config.head_dim,
-        vocab=config.vocab,
-        context=config.context,
-    )
-
-
 def to_trace(
     session: DecodeSession,
     loaded: Loaded,
     request: Request,
     *,
-    draft: Loaded | None = None,
+    draft: Loaded | Head | None = None,
     lossless: LosslessReport | None = None,
     run_id: str | None = None,
     parent: Branch | None = None,
@@ -209,7 +184,7 @@ def to_trace(
         title=request.title,
         environment=environment(loaded),
         target=card(loaded.target.config),
-        draft=card(draft.target.config) if draft else None,
+        draft=draft_card(draft, loaded.target.config),
         params=request.params,
         config=request.config,
         chat=uses_template(loaded, request),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specviz.bench import prompts
-from specviz.config import DrafterOptions, SamplingParams, SessionConfig
+from specviz.config import DrafterOptions, SamplingParams, SessionConfig, read_layer_ids
 from specviz.drafters import SCHEMES, check_scheme
 from specviz.errors import ConfigError, PromptError
 
@@ -58,6 +58,16 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--draft-model", metavar="M", help="folder, GGUF file or hub id")
     group.add_argument("--draft-greedy", action="store_true", help="drafts are the draft's argmax")
     group.add_argument("--draft-min-p", type=float, default=_OPTIONS.draft_min_p, metavar="P")
+    group.add_argument("--head", metavar="DIR", help="folder of a head (default: the shipped one)")
+    group.add_argument("--layer-ids", default="", metavar="I,J", help="hidden states a head reads")
+    group.add_argument("--tree", metavar="K,DEPTH", help="eagle3: a tree of D nodes, not a chain")
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=_OPTIONS.confidence_threshold,
+        metavar="P",
+        help="dspark: stop before a slot less sure (default: off)",
+    )
     group.add_argument("--ngram-min", type=int, default=_OPTIONS.ngram_min, metavar="N")
     group.add_argument("--ngram-max", type=int, default=_OPTIONS.ngram_max, metavar="N")
     group.add_argument("--ngram-tie", default=_OPTIONS.ngram_tie, metavar="RULE")
@@ -119,6 +129,7 @@ def prompt_text(args: argparse.Namespace) -> str:
 def config(args: argparse.Namespace) -> SessionConfig:
     """Return the session configuration of the flags."""
     check_scheme(args.scheme)
+    top_k, depth = tree(args.tree)
     return SessionConfig(
         scheme=args.scheme,
         draft_length=args.draft_length,
@@ -134,8 +145,26 @@ def config(args: argparse.Namespace) -> SessionConfig:
             draft_model=args.draft_model,
             draft_sampled=not args.draft_greedy,
             draft_min_p=args.draft_min_p,
+            head=args.head,
+            layer_ids=read_layer_ids(args.layer_ids),
+            tree_top_k=top_k,
+            tree_depth=depth,
+            confidence_threshold=args.confidence,
         ),
     )
+
+
+def tree(text: str | None) -> tuple[int, int]:
+    """Read `K,DEPTH`; a depth of 0, a chain, if nothing is given."""
+    if text is None:
+        return _OPTIONS.tree_top_k, _OPTIONS.tree_depth
+    top_k, _, depth = text.partition(",")
+    try:
+        return int(top_k), int(depth)
+    except ValueError:
+        raise ConfigError(
+            f"tree is {text!r}; allowed: K,DEPTH, as 8,5: 8 children per node, 5 levels"
+        ) from None
 
 
 def sampling(args: argparse.Namespace) -> SamplingParams:

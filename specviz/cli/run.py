@@ -15,6 +15,7 @@ from specviz.events import Finish, LosslessReport, Round
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
     from specviz.cli import Commands
+    from specviz.heads.base import Head
     from specviz.models.load import Loaded
     from specviz.session import DecodeSession
     from specviz.traces.schema import Trace
@@ -54,9 +55,11 @@ def command(args: argparse.Namespace) -> int:
     return status
 
 
-def load_models(args: argparse.Namespace, request: "Request") -> "tuple[Loaded, Loaded | None]":
-    """Load target and draft model, with progress on standard error."""
-    from specviz.bench.runner import load_draft
+def load_models(
+    args: argparse.Namespace, request: "Request"
+) -> "tuple[Loaded, Loaded | Head | None]":
+    """Load the target and its draft model or head, with progress on standard error."""
+    from specviz.bench.drafts import load_draft
     from specviz.models.load import load
 
     progress = terminal.Progress()
@@ -75,7 +78,7 @@ class Decoding:
         args: argparse.Namespace,
         request: "Request",
         loaded: "Loaded",
-        draft: "Loaded | None",
+        draft: "Loaded | Head | None",
     ) -> None:
         from specviz.bench.runner import open_session
 

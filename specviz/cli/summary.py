@@ -21,6 +21,7 @@ def baseline_tpot(trace: Trace) -> float | None:
 
 def _setting(trace: Trace) -> dict[str, Value]:
     env, params = trace.environment, trace.params
+    drafted_by = trace.draft.name if trace.draft else None
     return {
         "scheme": trace.config.scheme,
         "draft_length": trace.config.draft_length,
@@ -29,7 +30,8 @@ def _setting(trace: Trace) -> dict[str, Value]:
         "seed": params.seed,
         "model": trace.target.name,
         "model_sha": trace.target.sha,
-        "draft_model": trace.draft.name if trace.draft else None,
+        "draft_model": drafted_by if trace.config.scheme == "draft_model" else None,
+        "head": drafted_by if trace.config.scheme != "draft_model" else None,
         "chat_template": trace.chat,
         "device": env.device,
         "device_name": env.device_name,

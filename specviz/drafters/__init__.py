@@ -2,19 +2,23 @@
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from specviz.config import SessionConfig
-from specviz.errors import ConfigError, UnknownScheme
+from specviz.errors import ConfigError, UnknownScheme, UnsupportedModel
 from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.drafters.base import Drafter
     from specviz.drafters.eligibility import Vocabulary
     from specviz.drafters.suffix import SuffixHistory
+    from specviz.heads.base import Head
     from specviz.models.target import Target
 
-SCHEMES: tuple[str, ...] = ("none", "ngram", "suffix", "draft_model")
+SCHEMES: tuple[str, ...] = (
+    *("none", "ngram", "suffix", "draft_model"),
+    *("eagle3", "mtp", "dflash", "dspark"),
+)
 
 
 class DraftSource(Protocol):
@@ -38,6 +42,7 @@ class Scheme:
     title: str
     sentence: str
     needs_model: bool = False
+    needs_head: bool = False  # a network that reads the target's hidden states
     is_block: bool = False  # plans a block in one pass, so another D must be measured again
     drafts_trees: bool = False
 
@@ -85,15 +90,55 @@ def describe(name: str) -> Scheme:
             ),
             needs_model=True,
         ),
+        *_with_heads(),
     )
     return {scheme.name: scheme for scheme in described}[check_scheme(name)]
+
+
+def _with_heads() -> tuple[Scheme, ...]:
+    return (
+        Scheme(
+            name="eagle3",
+            title=_("EAGLE-3"),
+            sentence=_(
+                "One layer reads three of the target's hidden states and drafts a chain, or a tree."
+            ),
+            needs_head=True,
+            drafts_trees=True,
+        ),
+        Scheme(
+            name="mtp",
+            title=_("MTP"),
+            sentence=_(
+                "The target's own module for the token after the next, reused for each one further."
+            ),
+            needs_head=True,
+        ),
+        Scheme(
+            name="dflash",
+            title=_("DFlash"),
+            sentence=_("Fills a whole block of masked slots in one pass over the hidden states."),
+            needs_head=True,
+            is_block=True,
+        ),
+        Scheme(
+            name="dspark",
+            title=_("DSpark"),
+            sentence=_(
+                "Fills a block at once, then corrects each slot by the token before it and may "
+                "stop early."
+            ),
+            needs_head=True,
+            is_block=True,
+        ),
+    )
 
 
 def make_drafter(
     config: SessionConfig,
     target: "Target",
     tokenizer: "Vocabulary | None" = None,
-    draft: "DraftSource | None" = None,
+    draft: "DraftSource | Head | None" = None,
     history: "SuffixHistory | None" = None,
 ) -> "Drafter":
     """Return a new drafter for one request.
@@ -102,13 +147,15 @@ def make_drafter(
         config: names the scheme and holds its options.
         target: the model to draft for; only its configuration is read.
         tokenizer: what the target's ids mean; needed to check a draft model.
-        draft: the draft model; its weights are shared, its cache is not touched.
+        draft: the draft model, whose weights are shared and whose cache is not touched; or the
+            head, for the schemes that need one: the session's target must keep its taps.
         history: outputs of past requests, for suffix decoding; without, it starts cold.
 
     Raises:
         UnknownScheme: There is no such scheme.
-        ConfigError: The scheme needs a draft model and none is given.
+        ConfigError: The scheme needs a draft model or a head and none is given.
         VocabMismatch: The draft model has another vocabulary.
+        UnsupportedModel: The head is one of another scheme.
     """
     scheme, options = check_scheme(config.scheme), config.options
     ends = frozenset(target.config.eos)
@@ -123,12 +170,46 @@ def make_drafter(
     if scheme == "draft_model":
         from specviz.drafters.draft_model import DraftModelDrafter
 
-        source = _required(draft)
+        source = _model(draft)
         _check_eligible(tokenizer, source)
         return DraftModelDrafter(source.target.fork(0), target.config.vocab, options, ends)
+    if scheme != "none":
+        return _make_of_head(config, target, _head(draft, scheme), ends)
     from specviz.drafters.none import PlainDrafter
 
     return PlainDrafter()
+
+
+def _make_of_head(
+    config: SessionConfig, target: "Target", head: "Head", ends: frozenset[int]
+) -> "Drafter":
+    from specviz.heads.dflash import DFlashHead
+    from specviz.heads.dspark import DSparkHead
+    from specviz.heads.eagle3 import Eagle3Head
+    from specviz.heads.mtp import MtpHead
+
+    options = config.options
+    if isinstance(head, Eagle3Head):
+        from specviz.drafters.eagle3 import Eagle3Drafter
+        from specviz.heads.tree import TreeShape
+
+        deep, wide = options.tree_depth, options.tree_top_k
+        tree = TreeShape(depth=deep, top_k=wide) if deep else None
+        return Eagle3Drafter(head, target, options, ends, tree)
+    if isinstance(head, MtpHead):
+        from specviz.drafters.mtp import MtpDrafter
+
+        return MtpDrafter(head, target, options, ends)
+    if isinstance(head, DSparkHead):
+        from specviz.drafters.dspark import DSparkDrafter
+        from specviz.heads.dspark_schedule import Confidence
+
+        rule = Confidence(threshold=options.confidence_threshold)
+        return DSparkDrafter(head, target, options, ends, rule)
+    from specviz.drafters.dflash import DFlashDrafter
+
+    assert isinstance(head, DFlashHead)
+    return DFlashDrafter(head, target, options, ends)
 
 
 def _check_eligible(tokenizer: "Vocabulary | None", draft: DraftSource) -> None:
@@ -138,10 +219,34 @@ def _check_eligible(tokenizer: "Vocabulary | None", draft: DraftSource) -> None:
         require_eligible(tokenizer, draft.tokenizer, draft.spec)
 
 
-def _required(draft: DraftSource | None) -> DraftSource:
-    if draft is None:
+def _model(draft: "DraftSource | Head | None") -> DraftSource:
+    if draft is None or not hasattr(draft, "spec"):
         raise ConfigError(
             "the scheme draft_model needs a draft model and none is given; name a folder, a GGUF "
             "file or a hub id (--draft-model on the command line), or choose ngram or suffix"
         )
+    return cast(DraftSource, draft)
+
+
+def _head(draft: "DraftSource | Head | None", scheme: str) -> "Head":
+    from specviz.heads.base import Head
+
+    if not isinstance(draft, Head):
+        raise missing_head(scheme)
+    if draft.scheme != scheme:
+        raise UnsupportedModel(
+            f"{draft.name or 'this head'} is a head for {draft.scheme}, and the scheme is "
+            f"{scheme}; choose the scheme {draft.scheme} or another head"
+        )
     return draft
+
+
+def missing_head(scheme: str) -> ConfigError:
+    """Return the error that says that a head is needed and how to give one."""
+    return ConfigError(
+        _(
+            "The scheme {scheme} needs a head that was trained for this target, and none is "
+            "shipped for it. Name the folder of one (--head on the command line), or train one "
+            "with: python -m specviz train --scheme {scheme}"
+        ).format(scheme=scheme)
+    )

@@ -1,6 +1,7 @@
 """DSpark: a block in one pass, then a walk through its slots that knows the token before."""
 
 import math
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -10,7 +11,7 @@ from specviz.drafters.block import ContextMemo, plan
 from specviz.errors import ConfigError
 from specviz.heads.choice import Choice
 from specviz.heads.dspark import DSparkHead
-from specviz.heads.dspark_cache import DSparkDecoder
+from specviz.heads.dspark_cache import DSparkDecoder, Walk
 from specviz.heads.dspark_schedule import Admission, Confidence
 from specviz.models.target import Target
 from specviz.words import _
@@ -57,19 +58,37 @@ class DSparkDrafter:
         config = self._decoder.config
         hidden = self._decoder.block(context.tokens[-1], config.rows(block.most))
         walk = self._decoder.walk(hidden if config.anchor_predicts else hidden[1:])
-        admission, slot = Admission(rule), 0
+        admission, slot, confidence = Admission(rule), 0, list[float]()
 
         def look(before: int) -> Tensor | str:
             nonlocal slot
             view = walk.look(before)
             if view.confidence is not None:
                 sure = _sigmoid(view.confidence / rule.temperature(slot))
+                confidence.append(sure)
                 if not admission.admits(sure):
                     return _("Stopped: the next slot has confidence {p:.2f}.").format(p=sure)
             slot += 1
             return view.logits
 
-        return block.fill(self._choice, self._least, look)
+        proposal = block.fill(self._choice, self._least, look)
+        unbiased, scores = self._unbiased(walk, len(proposal.draft))
+        evidence = replace(
+            proposal.evidence,
+            confidence=tuple(confidence),
+            unbiased=unbiased,
+            unbiased_scores=scores,
+        )
+        return replace(proposal, evidence=evidence)
+
+    def _unbiased(self, walk: Walk, slots: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Say what the block alone prefers in each slot, and how much; nothing without a bias."""
+        if not self._decoder.biased:
+            return (), ()
+        best, at = walk.base[:slots].softmax(-1).max(-1)
+        ids = self._decoder.draft_ids
+        tokens = at if ids is None else ids.to(at.device)[at]
+        return tuple(tokens.tolist()), tuple(best.tolist())
 
 
 def _sigmoid(x: float) -> float:

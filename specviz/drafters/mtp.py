@@ -51,12 +51,13 @@ class MtpDrafter:
         ends = ends.union(context.params.stop_ids)
         limits = Limits(budget=budget, least=self._options.draft_min_p, ends=ends)
         chain = draft_chain(runner, reading, self._choice, text, limits)
-        notes = (self._reused(len(chain.tokens)), chain.stopped)
         evidence = Evidence(
             scores=chain.scores,
             passes=runner.passes,
             caught_up=runner.caught_up,
-            message=" ".join(note for note in notes if note),
+            message=chain.stopped,
+            note=self._reused(len(chain.tokens)),
+            trained=self._trained,
         )
         return Proposal(Draft.chain(chain.tokens), chain.q, evidence)
 

@@ -33,6 +33,7 @@ class Checkpoint:
         self.folder = folder
         self.config: Settings = files.settings()
         self._tensors = files.tensors()
+        self.name, self.sha = folder.resolve().name, files.sha()
 
     @property
     def names(self) -> frozenset[str]:

@@ -40,6 +40,11 @@ class DSparkDecoder(BlockDecoder):
             self._embedded = markov.markov_w1.weight.detach().to(device)
             self._bias = Linear(markov.markov_w2.weight.detach().to(device, target.dtype))
 
+    @property
+    def biased(self) -> bool:
+        """Whether there is a Markov head."""
+        return self._bias is not None
+
     def walk(self, hidden: Tensor) -> "Walk":
         """Begin before the first slot of a block's hidden [slots, hidden]."""
         return Walk(self, hidden)

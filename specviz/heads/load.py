@@ -82,7 +82,7 @@ def load(path: Path, target: TargetConfig, layer_ids: Sequence[int] | None = Non
     for layout in FORMATS:
         if layout.matches(config, names):
             head = layout.read(checkpoint, target, tuple(layer_ids) if layer_ids else None)
-            head.layout = layout.name
+            head.layout, head.name, head.sha = layout.name, checkpoint.name, checkpoint.sha
             _check_taps(head, target)
             return head
     raise UnsupportedModel(

@@ -35,7 +35,7 @@ RANGES: dict[type, tuple[tuple[str, float, float], ...]] = {
     NodeScore: (P, Q, LOGPROB, ("rank", 0, 2**31)),
     Candidate: (P, Q, LOGPROB),
     Row: (("entropy", -LOOSE, 1e3), ("draft_entropy", -LOOSE, 1e3)),
-    Evidence: (("passes", 0, 1e9), ("caught_up", 0, 1e9)),
+    Evidence: (("passes", 0, 1e9), ("caught_up", 0, 1e9), ("trained", 0, 1e9)),
     Timing: tuple((field.name, 0, 1e9) for field in fields(Timing)),
     Round: (
         ("last_p", 0, 1 + LOOSE),
@@ -144,8 +144,9 @@ def _check_ranges(r: Round) -> None:
     for i, row in enumerate(r.rows):
         for j, bar in enumerate(row.top):
             _in_range(bar, f".rows[{i}].top[{j}]")
-    for i, score in enumerate(r.evidence.scores):
-        _require(0 <= score <= 1 + LOOSE, f".evidence.scores[{i}]", score, "0 to 1")
+    for name in ("scores", "confidence", "unbiased_scores"):
+        for i, score in enumerate(getattr(r.evidence, name)):
+            _require(0 <= score <= 1 + LOOSE, f".evidence.{name}[{i}]", score, "0 to 1")
 
 
 def _in_range(item: object, where: str) -> None:
@@ -162,8 +163,12 @@ def _check_shapes(r: Round, nodes: int) -> None:
     scores, rows = len(r.nodes), len(r.rows)
     _require(scores in (0, nodes), ".nodes", scores, f"a score for each of {nodes} nodes, or none")
     _require(rows in (0, nodes + 1), ".rows", rows, f"{nodes + 1} rows, or none")
-    drafted = len(r.evidence.scores)
-    _require(drafted in (0, nodes), ".evidence.scores", drafted, f"one of {nodes} nodes each")
+    for name in ("scores", "unbiased", "unbiased_scores"):
+        given = len(getattr(r.evidence, name))
+        _require(given in (0, nodes), f".evidence.{name}", given, f"one of {nodes} nodes each")
+    sure = len(r.evidence.confidence)
+    allowed = f"one of {nodes} nodes each, and one more"
+    _require(sure in (0, nodes, nodes + 1), ".evidence.confidence", sure, allowed)
     for name in ("match", "source"):
         span = getattr(r.evidence, name)
         if span is not None:

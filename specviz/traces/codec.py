@@ -37,7 +37,7 @@ SHORT = {
     Candidate: ("p", "q", "logprob"),
     NodeScore: ("p", "q", "logprob"),
     Row: ("entropy", "draft_entropy"),
-    Evidence: ("scores",),
+    Evidence: ("scores", "confidence", "unbiased_scores"),
     Round: ("last_p", "last_logprob"),
 }
 # Seconds to 0.1 microseconds.

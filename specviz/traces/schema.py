@@ -9,12 +9,14 @@ from specviz.errors import TraceError
 from specviz.events import Finish, LosslessReport, Round
 from specviz.traces.scalars import Json
 
-SCHEMA = 1  # raised with every change of a field here, in events.py or in config.py
+SCHEMA = 2  # raised with every change of a field here, in events.py or in config.py
 
 HIDDEN = -1  # stands for each prompt token of a redacted trace
 
 # MIGRATIONS[n] turns the plain data of schema n into that of n + 1.
-MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {}
+MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {
+    1: dict,  # 2 added settings and evidence of heads, whose defaults say that there was none
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,7 @@ def shown_tokens(
 
 def _tokens_of(r: Round) -> Iterator[int]:
     yield from r.draft.tokens
+    yield from r.evidence.unbiased
     yield from r.committed
     for row in r.rows:
         yield row.best
