@@ -73,6 +73,7 @@ def add_command(commands: "Commands") -> None:
     group.add_argument(
         "--prepare", action="store_true", help="stop once texts and features are there"
     )
+    group.add_argument("--until", type=int, metavar="STEP", help="stop there; a later run goes on")
     group = parser.add_argument_group("recipe", "defaults depend on the scheme")
     for name, text in SETTINGS.items():
         group.add_argument(
@@ -155,6 +156,7 @@ def request_of(args: argparse.Namespace, wanted: "Recipe") -> "Request":
         rows=args.rows,
         features=None if args.on_the_fly else features,
         out=out,
+        until=args.until,
         command=reproduce(args),
     )
 

@@ -38,8 +38,10 @@ def taps_to_cache(layers: int) -> tuple[int, ...]:
 class Builder:
     """Makes heads for one target, each begun from the target's own rows and layers."""
 
-    def __init__(self, target: LlamaTarget, source: Source, recipe: Recipe) -> None:
-        """Choose the draft vocabulary of `recipe` from the texts of `source`.
+    def __init__(
+        self, target: LlamaTarget, source: Source, recipe: Recipe, ids: Tensor | None = None
+    ) -> None:
+        """Take the draft vocabulary `ids`, or choose it from the texts of `source`.
 
         Raises:
             ConfigError: `source` lacks a hidden state that heads read.
@@ -55,7 +57,7 @@ class Builder:
             )
         self._donor, self._tables = LlamaDonor(target), Tables.of(target)
         size = min(recipe.draft_vocab, target.config.vocab)
-        self.ids: Tensor = frequent_ids(source.examples, size, target.config.eos)
+        self.ids = frequent_ids(source.examples, size, target.config.eos) if ids is None else ids
 
     def course(self) -> Course:
         """Make the head of the recipe's scheme and what teaches it."""

@@ -1,8 +1,12 @@
 """A whole training run: texts, features, head, loop, card."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import torch
+from torch import Tensor
 
 from specviz.errors import ConfigError
 from specviz.models.llama import LlamaTarget
@@ -16,6 +20,8 @@ from specviz.train.features import Joined, Recomputed, Source, extract
 from specviz.train.loop import BEST, Report, Trainer
 from specviz.train.recipe import Recipe
 
+VOCABULARY = "draft_ids.json"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -28,6 +34,7 @@ class Request:
     rows: int | None = None  # of each file at most
     features: Path | None = None  # one cache for each file in it; None: made anew each time
     out: Path
+    until: int | None = None  # step to stop at for now
     command: str = ""
 
 
@@ -69,10 +76,15 @@ def train(
     """Train, going on where an earlier run with the same `out` stopped; return the best head."""
     source, request = prepare(loaded, request, progress)
     progress("making the head", 0.0)
-    course = Builder(own_target(loaded), source, request.recipe).course()
+    ids = read_ids(request.out)
+    builder = Builder(own_target(loaded), source, request.recipe, ids)
+    write_ids(request.out, builder.ids)
+    course = builder.course()
     trainer = Trainer(course, source, request.recipe, request.out)
-    trainer.run(tell)
+    trainer.run(tell, request.until)
     best = request.out / BEST
+    if not best.is_dir():
+        return request.out  # stopped before anything was measured
     provenance = Provenance(
         scheme=course.scheme,
         target=loaded.target.config,
@@ -84,6 +96,17 @@ def train(
     )
     write_card(best, trainer.state, provenance)
     return best
+
+
+def read_ids(out: Path) -> Tensor | None:
+    """Return the draft vocabulary of an earlier run; weights have a row for each of its ids."""
+    path = out / VOCABULARY
+    return torch.tensor(json.loads(path.read_text("utf-8"))) if path.is_file() else None
+
+
+def write_ids(out: Path, ids: Tensor) -> None:
+    """Write the draft vocabulary."""
+    (out / VOCABULARY).write_text(json.dumps(ids.tolist()) + "\n", "utf-8")
 
 
 def own_target(loaded: Loaded) -> LlamaTarget:

@@ -147,6 +147,22 @@ def test_a_finished_run_is_not_trained_again(
     assert (tmp_path / "eagle3" / "state.safetensors").read_bytes() == state
 
 
+def test_a_run_that_goes_on_with_more_text_keeps_its_draft_vocabulary(
+    loaded: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specviz.models.load.load", lambda *args, **kwargs: loaded)
+    lines = [json.dumps(chr(65 + i % 20) + chr(66 + i % 9)) for i in range(30)]
+    (tmp_path / "many.jsonl").write_text("\n".join(lines) + "\n")
+    run(tmp_path, "--rows", "22", "--until", "2", "--draft-vocab", "12")
+    card = json.loads((tmp_path / "eagle3" / "best" / "card.json").read_text())
+    assert [mark["step"] for mark in card["marks"]] == [2]
+    ids = (tmp_path / "eagle3" / "draft_ids.json").read_text()
+    run(tmp_path, "--draft-vocab", "12")
+    card = json.loads((tmp_path / "eagle3" / "best" / "card.json").read_text())
+    assert [mark["step"] for mark in card["marks"]] == [2, 4]
+    assert (tmp_path / "eagle3" / "draft_ids.json").read_text() == ids
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
