@@ -113,6 +113,12 @@ class DrafterOptions:
     tree_top_k: int = 8  # children per node, and nodes that grow per level
     confidence_threshold: float = 0.0  # stop before a DSpark slot less sure; 0: off
 
+    @property
+    def tree_nodes(self) -> int:
+        """Most nodes a tree grows before it is cut to the draft length; 0 of a chain."""
+        each, levels = self.tree_top_k, self.tree_depth
+        return each + (levels - 1) * each * each if levels else 0
+
     def __post_init__(self) -> None:
         low, high = self.ngram_min, self.ngram_max
         require(

@@ -1,23 +1,14 @@
 """The sidebar: what to decode and how. It makes an order, or says why there is none."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 import streamlit as st
 
 from specviz.bench.prompts import BUILT_IN, BuiltInPrompt
-from specviz.config import (
-    Detail,
-    DrafterOptions,
-    SamplingParams,
-    SessionConfig,
-    TieRule,
-    Verifier,
-)
-from specviz.drafters import describe
+from specviz.config import Detail, SamplingParams, SessionConfig, Verifier
 from specviz.errors import ConfigError, PromptError
-from specviz.ui import wording
+from specviz.ui import drafter_controls, widgets, wording
 from specviz.ui.fields import FIELDS, OWN
 from specviz.ui.run import Order
 from specviz.ui.state import setting
@@ -39,7 +30,7 @@ def sidebar() -> Ordered:
     """Draw every setting and return the order they make."""
     with st.sidebar:
         _prompt()
-        _drafter()
+        drafter_controls.show()
         _sampling()
         with st.expander(_("More settings"), icon=":material/tune:"):
             _more()
@@ -98,33 +89,18 @@ def _params() -> SamplingParams:
 
 def _config() -> SessionConfig:
     scheme, verifier = str(setting("scheme")), cast(Verifier, setting("verifier"))
-    draft = str(setting("draft")).strip()
-    if scheme == "draft_model" and not draft:
-        raise ConfigError(
-            _("The draft model scheme needs a draft model: name a folder, a GGUF file or a hub id.")
-        )
     if verifier == "greedy" and setting("T"):
         text = _(
             "Greedy verification is for temperature 0, and the temperature is {t:g}. "
             "Set it to 0, or leave the choice of verifier automatic."
         )
         raise ConfigError(text.format(t=setting("T")))
-    options = DrafterOptions(
-        ngram_min=int(setting("ngram_min")),
-        ngram_max=int(setting("ngram_max")),
-        ngram_tie=cast(TieRule, setting("ngram_tie")),
-        suffix_max_depth=int(setting("suffix_depth")),
-        suffix_min_prob=float(setting("suffix_prob")),
-        draft_model=draft or None,
-        draft_sampled=bool(setting("draft_sampled")),
-        draft_min_p=float(setting("draft_min_p")),
-    )
     return SessionConfig(
         scheme=scheme,
         draft_length=0 if scheme == "none" else int(setting("D")),
         verifier=verifier,
         detail=cast(Detail, setting("detail")),
-        options=options,
+        options=drafter_controls.options(scheme, chosen_target()),
     )
 
 
@@ -179,26 +155,6 @@ def _edit(text: str) -> None:
     st.session_state["prompt"], st.session_state["text"] = OWN, text
 
 
-def _drafter() -> None:
-    st.selectbox(
-        _("Drafter"),
-        FIELDS["scheme"].choices,
-        format_func=lambda name: describe(name).title,
-        key="scheme",
-        persist_state="session",
-    )
-    scheme = describe(str(setting("scheme")))
-    st.caption(scheme.sentence)
-    if scheme.needs_model:
-        _text("draft", _("Draft model"), _("A folder, a GGUF file or a hub id"))
-    _number(
-        "D",
-        _("Draft length D"),
-        help=_("Most tokens drafted per round. The target then scores 1 + D rows in one pass."),
-        disabled=scheme.name == "none",
-    )
-
-
 def _sampling() -> None:
     st.slider(
         _("Temperature"),
@@ -210,7 +166,7 @@ def _sampling() -> None:
         persist_state="session",
     )
     greedy = setting("T") == 0
-    _number(
+    widgets.number(
         "seed",
         _("Seed"),
         help=_("At temperature 0 nothing is drawn, so a seed would change nothing.")
@@ -218,79 +174,28 @@ def _sampling() -> None:
         else _("The same seed repeats a run exactly, whatever D is."),
         disabled=greedy,
     )
-    _number("max", _("Most output tokens"), step=16)
+    widgets.number("max", _("Most output tokens"), step=16)
 
 
 def _more() -> None:
-    _number("top_k", _("Top-k"), help=_("Keep the k likeliest tokens; 0 keeps all."))
-    _number("top_p", _("Top-p"), step=0.05)
-    _number("min_p", _("Min-p"), step=0.05)
-    _number("repetition", _("Repetition penalty"), step=0.05)
-    _number("frequency", _("Frequency penalty"), step=0.1)
-    _number("presence", _("Presence penalty"), step=0.1)
-    _choice("verifier", _("Verifier"), wording.verifier)
-    _choice("detail", _("Detail kept"), wording.detail)
-    _scheme_options(str(setting("scheme")))
+    widgets.number("top_k", _("Top-k"), help=_("Keep the k likeliest tokens; 0 keeps all."))
+    widgets.number("top_p", _("Top-p"), step=0.05)
+    widgets.number("min_p", _("Min-p"), step=0.05)
+    widgets.number("repetition", _("Repetition penalty"), step=0.05)
+    widgets.number("frequency", _("Frequency penalty"), step=0.1)
+    widgets.number("presence", _("Presence penalty"), step=0.1)
+    widgets.choice("verifier", _("Verifier"), wording.verifier)
+    widgets.choice("detail", _("Detail kept"), wording.detail)
+    drafter_controls.more(str(setting("scheme")))
     st.toggle(
         _("Check against plain decoding"),
         key="check",
         help=_("After a run, replays its output one token at a time and compares."),
         persist_state="session",
     )
-    _number("check_limit", _("Up to this many output tokens"), step=64)
-
-
-def _scheme_options(scheme: str) -> None:
-    if scheme == "ngram":
-        _number("ngram_min", _("Shortest match"))
-        _number("ngram_max", _("Longest match"))
-        _choice("ngram_tie", _("Which match wins"), _tie)
-    elif scheme == "suffix":
-        _number("suffix_depth", _("Longest ending"))
-        _number("suffix_prob", _("Least probability to go on"), step=0.05)
-    elif scheme == "draft_model":
-        st.toggle(_("Draw drafts at the temperature"), key="draft_sampled", persist_state="session")
-        _number("draft_min_p", _("Stop drafting below probability"), step=0.05)
-
-
-def _tie(name: str) -> str:
-    return {
-        "vllm": _("the earliest (vLLM)"),
-        "transformers": _("the earliest, cut at end tokens (transformers)"),
-        "llama.cpp": _("the latest (llama.cpp)"),
-    }[name]
+    widgets.number("check_limit", _("Up to this many output tokens"), step=64)
 
 
 def _target() -> None:
-    _text("target", _("Target model"), _("Empty: the embedded SmolLM2-135M-Instruct"))
+    widgets.text("target", _("Target model"), _("Empty: the embedded SmolLM2-135M-Instruct"))
     st.caption(_("A folder with safetensors, a GGUF file or a hub id. No pickle, no remote code."))
-
-
-def _number(
-    key: str,
-    label: str,
-    *,
-    step: float = 1,
-    help: str | None = None,
-    disabled: bool = False,
-) -> None:
-    field = FIELDS[key]
-    number = float if isinstance(field.default, float) else int
-    st.number_input(
-        label,
-        min_value=number(field.low),
-        max_value=number(field.high),
-        step=number(step),
-        key=key,
-        help=help,
-        disabled=disabled,
-        persist_state="session",
-    )
-
-
-def _choice(key: str, label: str, name: Callable[[str], str]) -> None:
-    st.selectbox(label, FIELDS[key].choices, format_func=name, key=key, persist_state="session")
-
-
-def _text(key: str, label: str, placeholder: str) -> None:
-    st.text_input(label, key=key, placeholder=placeholder, persist_state="session")

@@ -105,6 +105,11 @@ FIELDS: Mapping[str, Field] = {
         Field("suffix_prob", _options.suffix_min_prob, 0, 1),
         Field("draft_sampled", _options.draft_sampled),
         Field("draft_min_p", _options.draft_min_p, 0, 1),
+        Field("head", ""),
+        Field("layer_ids", ""),
+        Field("tree_depth", _options.tree_depth, 0, 32),
+        Field("tree_top_k", _options.tree_top_k, 1, 64),
+        Field("confidence", _options.confidence_threshold, 0, 1),
         Field("check", True),
         Field("check_limit", 512, 1, MAX_TOKENS),
     )

@@ -12,6 +12,7 @@ from specviz.traces.schema import Branch, Trace, shown_tokens
 from specviz.ui.weights import DEFAULT
 
 if TYPE_CHECKING:
+    from specviz.heads.base import Head
     from specviz.models.load import Loaded
     from specviz.session import DecodeSession
 
@@ -62,7 +63,7 @@ class Run:
     forced: int | None = None  # the first token of a branch, if it was chosen by hand
     session: "DecodeSession | None" = None  # the engine thread's own
     loaded: "Loaded | None" = None
-    draft: "Loaded | None" = None
+    draft: "Loaded | Head | None" = None
     _trace: Trace | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from specviz.config import MAX_TOKENS, SessionConfig
-from specviz.errors import ModelError, SpecvizError, UnsupportedModel
+from specviz.errors import ConfigError, ModelError, SpecvizError, UnsupportedModel
 from specviz.traces.schema import Branch
 from specviz.ui.run import Failure, Order, Run
 from specviz.ui.weights import DEFAULT, Weights
@@ -19,6 +19,8 @@ from specviz.ui.weights import DEFAULT, Weights
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
     from specviz.drafters.base import Drafter
+    from specviz.heads.base import Head
+    from specviz.models.load import Loaded
     from specviz.session import DecodeSession
 
 PLAIN = "none"  # the scheme without a drafter
@@ -163,17 +165,16 @@ class Engine:
         self._introduce(run, request)
 
     def _equip(self, run: Run) -> "Request":
-        """Load target and draft model; without a usable draft the run is plain, and says why."""
+        """Load target and drafter; without a usable one the run is plain, and says why."""
         from specviz.bench.runner import Request
 
         assert run.order is not None
         order, run.loaded = run.order, self.weights.get(run.order.spec)
         config = order.config
         try:
-            if config.scheme == "draft_model" and config.options.draft_model:
-                run.draft = self.weights.get(config.options.draft_model)
-            _drafter(run, config)  # refuses a draft model of another vocabulary
-        except ModelError as error:
+            run.draft = self._draft(run.loaded, config)
+            _drafter(run, config)  # refuses what was made for another vocabulary or scheme
+        except (ModelError, ConfigError) as error:
             run.notice, run.draft = str(error), None
             config = replace(config, scheme=PLAIN, draft_length=0)
         return Request(
@@ -183,6 +184,13 @@ class Engine:
             config=config,
             title=order.title,
         )
+
+    def _draft(self, loaded: "Loaded", config: SessionConfig) -> "Loaded | Head | None":
+        from specviz.bench.drafts import load_draft
+
+        if config.scheme == "draft_model" and config.options.draft_model:
+            return self.weights.get(config.options.draft_model)
+        return load_draft(loaded, config)
 
     def _introduce(self, run: Run, request: "Request") -> None:
         """Publish everything about the run but its rounds."""
@@ -211,8 +219,12 @@ def _fresh(run: Run, request: "Request") -> "DecodeSession":
 
 def _grafted(run: Run, request: "Request") -> "DecodeSession":
     """Continue the first rounds of `run.trunk` under the settings of `run`."""
+    from specviz.bench.drafts import keeps_for
+
     assert run.trunk is not None
-    session = run.trunk.session or _resumed(run.trunk, run, request)
+    session = run.trunk.session
+    if session is None or not keeps_for(session.target, run.draft):
+        session = _resumed(run.trunk, run, request)
     return session.fork(
         len(run.rounds),
         drafter=_drafter(run, request.config),
@@ -222,11 +234,12 @@ def _grafted(run: Run, request: "Request") -> "DecodeSession":
 
 
 def _resumed(trunk: Run, run: Run, request: "Request") -> "DecodeSession":
-    """Rebuild the session of a trace by reading its text into a fresh cache.
+    """Rebuild a session by reading its text into a fresh cache.
 
     Raises:
         UnsupportedModel: The trace was made by another target.
     """
+    from specviz.bench.drafts import listened_to
     from specviz.session import DecodeSession
 
     trace = trunk.trace()
@@ -239,7 +252,7 @@ def _resumed(trunk: Run, run: Run, request: "Request") -> "DecodeSession":
             "choose that model as the target to branch from the run"
         )
     session = DecodeSession(
-        target.fork(0),
+        listened_to(target, run.draft),
         _drafter(run, request.config),
         trace.prompt,
         trace.params,

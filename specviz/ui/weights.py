@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from specviz.models.store import Progress
 
 DEFAULT = "default"  # the embedded model
+EMBEDDED = "SmolLM2-135M-Instruct"  # its name
 KEEP = 3  # models held; the least recently used one is let go
 
 
