@@ -99,7 +99,7 @@ def drafter(scheme: str, folder: Path, target: LlamaTarget) -> tuple[Drafter, Ll
 def test_teacher_forced_rounds_are_those_of_a_session(
     world: Bench, scheme: str, tmp_path: Path
 ) -> None:
-    recipe = tiny_recipe(scheme, steps=20, measure_every=20, rate=4e-3)
+    recipe = tiny_recipe(scheme, steps=14, measure_every=14, rate=4e-3)
     trainer = Trainer(
         Builder(world.target, world.source, recipe).course(), world.source, recipe, tmp_path
     )

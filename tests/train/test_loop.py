@@ -49,7 +49,7 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_training_teaches_and_reports_as_it_goes(world: Bench, scheme: str, tmp_path: Path) -> None:
     seen: list[Report] = []
-    run = trainer(world, scheme, tmp_path, steps=30, measure_every=30, rate=5e-3)
+    run = trainer(world, scheme, tmp_path, steps=30, measure_every=30, rate=2e-3)
     batch = collate(world.source, range(1, 6), torch.device("cpu"))
     before = float(run.course.loss(batch, seed=0).total.detach())
     assert run.run(seen.append)
