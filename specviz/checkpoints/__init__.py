@@ -6,13 +6,13 @@ from pathlib import Path
 SHIPPED = Path(__file__).parent
 
 
-def find(target: str, scheme: str, root: Path = SHIPPED) -> Path | None:
+def find(target: str, scheme: str, root: Path | None = None) -> Path | None:
     """Return the folder of the head for a target, by its name or the sha of its weights.
 
     A folder counts if it has config.json and a card.json that names scheme and target; None if
-    there is none.
+    there is none. `root` is where to look, instead of in this package.
     """
-    for card in sorted(root.rglob("card.json")):
+    for card in sorted((root or SHIPPED).rglob("card.json")):
         if target and (card.parent / "config.json").is_file() and _fits(card, target, scheme):
             return card.parent
     return None

@@ -10,6 +10,7 @@ from specviz.drafters.base import Context, Proposal
 from specviz.drafters.prefix import shared_prefix
 from specviz.errors import DraftError
 from specviz.events import Draft, Evidence
+from specviz.heads.base import check_fed
 from specviz.heads.choice import Choice, Guess, Text
 from specviz.heads.dflash_cache import BlockDecoder
 from specviz.words import _
@@ -34,7 +35,7 @@ class ContextMemo:
         self._text = self._text[:kept]
         if kept < len(text):
             if kept == 0:
-                _check_fed(features)
+                check_fed(features)
             self.decoder.read(features[kept:])
             self._text = text
         return len(text) - kept
@@ -53,17 +54,6 @@ class ContextMemo:
                 f"reads {list(wanted)}: one row per token but the last, for layers {taps}"
             )
         return features
-
-
-def _check_fed(features: Tensor) -> None:
-    """A tap that was never written drafts badly and silently: say so before the first draft."""
-    silent = features.abs().amax(-1) == 0
-    if silent.any():
-        row, tap = silent.nonzero()[0].tolist()
-        raise DraftError(
-            f"hidden state {tap} of text position {row} is all zeros: the target did not record "
-            "it. Give the target its taps before the prompt is read."
-        )
 
 
 Look = Callable[[int], Tensor | str]  # token before -> logits of the next slot, or why to stop

@@ -2,7 +2,9 @@
 
 from typing import ClassVar
 
-from torch import nn
+from torch import Tensor, nn
+
+from specviz.errors import DraftError
 
 
 class Head(nn.Module):
@@ -18,3 +20,17 @@ class Head(nn.Module):
     layout: str = ""
     name: str = ""
     sha: str = ""
+
+
+def check_fed(features: Tensor) -> None:
+    """Refuse features [rows, taps, hidden] of which a tap was never written.
+
+    Such a head drafts badly and silently: this says so before the first draft.
+    """
+    silent = features.abs().amax(-1) == 0
+    if silent.any():
+        row, tap = silent.nonzero()[0].tolist()
+        raise DraftError(
+            f"hidden state {tap} of text position {row} is all zeros: the target did not record "
+            "it. Give the target its taps before the prompt is read."
+        )

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from specviz.cache.kv import CacheShape, KVCache
 from specviz.errors import ConfigError
+from specviz.heads.base import check_fed
 from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask, pack_module
 from specviz.heads.recurrent import Map, RecurrentHead
 from specviz.models.target import Target
@@ -73,9 +74,12 @@ class Runner:
 
         Raises:
             ConfigError: the features are not those that the head reads.
+            DraftError: some of them were never written.
         """
         rows = len(tokens) - 1
         features = self._checked(features, rows)
+        if not shared:
+            check_fed(features)
         start = min(max(shared - 1, 0), rows, self.true_rows)
         if start == rows:
             start = self._starts[rows - 1]

@@ -1,44 +1,18 @@
-"""What the drafter of a round really did. One function per scheme; later schemes add theirs."""
+"""What the drafter of a round really did. One function per scheme."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from specviz.events import Round
 from specviz.traces.schema import Trace
 from specviz.views import theme
-from specviz.views.cards import number
-from specviz.views.html import NOTHING, Markup, join, tag
+from specviz.views.head_schemes import dflash, dspark, eagle3, mtp
+from specviz.views.html import Markup, join, tag
+from specviz.views.scheme_panel import SchemeView, catch_up, named, score_table
 from specviz.views.spelling import REST, piece_of, quote, spell
 from specviz.words import _, ngettext
 
 AROUND = 14  # tokens of text shown on either side of a match
 TAIL = 18  # tokens of the end of the text
-
-STYLE = """
-.sv-excerpt{padding:.6rem .8rem;border:1px solid var(--sv-rule);border-radius:.5rem;
-color:var(--sv-ink);line-height:1.9;white-space:pre-wrap;
-overflow-wrap:anywhere}
-.sv-excerpt span{border-radius:.2em;text-underline-offset:.22em;margin-right:1px}
-.sv-excerpt .sv-match{box-shadow:0 0 0 1.5px var(--sv-ink)}
-.sv-excerpt .sv-source{box-shadow:0 0 0 1.5px var(--sv-focus);background:var(--sv-now)}
-.sv-excerpt .sv-gap{color:var(--sv-quiet)}
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class SchemeView:
-    """The scheme panel: sentences, an excerpt of the text as markup, a table."""
-
-    title: str
-    lines: tuple[str, ...]
-    excerpt: Markup = NOTHING
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-
-    @property
-    def page(self) -> Markup:
-        """The excerpt with the style sheet it needs."""
-        return join(tag("style", Markup(theme.css_variables() + STYLE)), self.excerpt)
 
 
 def scheme_view(trace: Trace, index: int) -> SchemeView:
@@ -102,59 +76,18 @@ def _suffix(trace: Trace, event: Round) -> SchemeView:
     ).format(n=n, where=where)
     score = _("Expected accepted tokens, by its counts: {x}").format(x=f"{sum(found.scores):.2f}")
     lines = (line, score) if found.scores else (line,)
-    columns, rows = _score_table(trace, event, _("seen this often"))
+    columns, rows = score_table(trace, event, _("seen this often"))
     return SchemeView(title, lines, _excerpt(trace, event), columns, rows)
 
 
 def _draft_model(trace: Trace, event: Round) -> SchemeView:
     title = _("draft model: a smaller model writes ahead")
     found = event.evidence
-    lines = [found.message] if found.message else []
-    if trace.draft is not None:
-        lines.insert(0, _("Draft model: {name}").format(name=trace.draft.name))
-    if found.passes:
-        text = ngettext("It ran {n} forward pass.", "It ran {n} forward passes.", found.passes)
-        lines.append(text.format(n=found.passes))
-    lines += _catch_up(trace, event)
-    columns, rows = _score_table(trace, event, _("draft's probability"))
+    lines = named(trace, event, _("Draft model: {name}"))
+    lines += [found.message] if found.message else []
+    lines += catch_up(trace, event)
+    columns, rows = score_table(trace, event, _("draft's probability"))
     return SchemeView(title, tuple(lines), _excerpt(trace, event), columns, rows)
-
-
-def _catch_up(trace: Trace, event: Round) -> list[str]:
-    """Explain the tokens it had to read first (gpt-fast issue 107)."""
-    read = event.evidence.caught_up
-    if not read:
-        return []
-    text = ngettext(
-        "Before drafting it read {n} token it had not seen.",
-        "Before drafting it read {n} tokens it had not seen.",
-        read,
-    )
-    lines = [text.format(n=read)]
-    before = trace.rounds[event.index - 1] if event.index else None
-    if before is not None and before.last_kind == "bonus" and read > 1:
-        lines.append(
-            _(
-                "One more than usual: the last draft was accepted whole, and its last token had "
-                "been written but never read by the draft model."
-            )
-        )
-    return lines
-
-
-def _score_table(
-    trace: Trace, event: Round, name: str
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    scores = event.evidence.scores
-    if not scores:
-        return (), ()
-    rows = tuple(
-        (str(node + 1), quote(trace.pieces, token), number(score), theme.label(fate))
-        for node, (token, score, fate) in enumerate(
-            zip(event.draft.tokens, scores, event.fates, strict=False)
-        )
-    )
-    return ("#", _("Token"), name, _("Fate")), rows
 
 
 def _tokens(trace: Trace, event: Round) -> tuple[int, ...]:
@@ -238,4 +171,8 @@ _VIEWS: dict[str, Callable[[Trace, Round], SchemeView]] = {
     "ngram": _ngram,
     "suffix": _suffix,
     "draft_model": _draft_model,
+    "eagle3": eagle3,
+    "mtp": mtp,
+    "dflash": dflash,
+    "dspark": dspark,
 }

@@ -18,13 +18,15 @@ CHAT = (
 )
 
 
-def write_model(folder: Path, *, context: int = 256, swap: bool = False, nan: bool = False) -> Path:
+def write_model(
+    folder: Path, *, context: int = 256, layers: int = 1, swap: bool = False, nan: bool = False
+) -> Path:
     """Write config, weights and tokenizer.
 
     `swap` exchanges the bytes of two ids; `nan` puts a NaN into the output head.
     """
     folder.mkdir()
-    shape = TinyShape(vocab=VOCAB, context=context, hidden=32, layers=1, intermediate=32)
+    shape = TinyShape(vocab=VOCAB, context=context, hidden=32, layers=layers, intermediate=32)
     settings = shape.settings("llama") | {"eos_token_id": END}
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     tensors = tiny_tensors(read_llama_config(settings, name="tiny"))

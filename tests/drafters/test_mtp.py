@@ -70,8 +70,8 @@ def test_depths_beyond_the_trained_one_are_said_to_be_reused() -> None:
     head = mtp_head()
     target = target_for(head)
     asked = context(target, PROMPT, SamplingParams())
-    assert drafter(head, target).propose(asked, 1).evidence.message == ""
-    assert drafter(head, target).propose(asked, 3).evidence.message == (
+    assert drafter(head, target).propose(asked, 1).evidence.note == ""
+    assert drafter(head, target).propose(asked, 3).evidence.note == (
         "From depth 2 on the module is reused: it was trained for depth 1."
     )
     deep = mtp_head(trained=3)

@@ -10,8 +10,12 @@ from specviz.config import DrafterOptions, SamplingParams, SessionConfig
 from specviz.drafters import SCHEMES, check_scheme, describe, make_drafter
 from specviz.drafters.base import Context
 from specviz.drafters.suffix import SuffixHistory
-from specviz.errors import ConfigError, UnknownScheme, VocabMismatch
+from specviz.errors import ConfigError, UnknownScheme, UnsupportedModel, VocabMismatch
+from specviz.heads.dflash_config import DSparkShape
+from specviz.models.tiny import tiny_llama
 from specviz.verify.draws import Draws
+from tests.heads.block_heads import spark_config, tiny_dflash, tiny_dspark
+from tests.heads.random_heads import eagle3_head, mtp_head
 from tests.stubs import TableTarget, random_table
 
 
@@ -27,6 +31,7 @@ class Words:
         return self.pieces[token]
 
 
+HEADS = {"eagle3": eagle3_head, "mtp": mtp_head, "dflash": tiny_dflash, "dspark": tiny_dspark}
 SEVEN = Words(tuple(bytes([65 + i]) for i in range(7)))
 
 
@@ -45,7 +50,7 @@ def context(tokens) -> Context:
     return Context(tuple(tokens), 1, SamplingParams(), Draws(0))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", SCHEMES[:4])
 def test_every_scheme_makes_a_drafter_that_answers_to_its_name(scheme):
     drafter = make_drafter(config(scheme), random_table(), SEVEN, Source(random_table()))
     assert drafter.name == scheme
@@ -61,7 +66,56 @@ def test_every_scheme_is_described(scheme):
     assert about.title
     assert about.sentence.endswith(".")
     assert about.needs_model == (scheme == "draft_model")
-    assert not about.is_block
+    assert about.needs_head == (scheme in HEADS)
+    assert about.is_block == (scheme in ("dflash", "dspark"))
+    assert about.drafts_trees == (scheme == "eagle3")
+
+
+@pytest.mark.parametrize("scheme", HEADS)
+def test_every_scheme_with_a_head_drafts_from_features(scheme):
+    head = HEADS[scheme]()
+    target = tiny_llama(layers=4, vocab=64).with_taps(head.taps)
+    target.prefill((1, 2, 3, 1))
+    seen = Context((1, 2, 3, 1, 2), 1, SamplingParams(), Draws(0), target.features)
+    drafter = make_drafter(config(scheme), target, draft=head)
+    assert drafter.name == scheme
+    assert 0 < len(drafter.propose(seen, 3).draft) <= 3
+
+
+def test_the_tree_of_eagle3_is_a_setting():
+    head = eagle3_head()
+    target = tiny_llama(layers=4, vocab=64).with_taps(head.taps)
+    target.prefill((1, 2, 3, 1))
+    seen = Context((1, 2, 3, 1, 2), 1, SamplingParams(), Draws(0), target.features)
+
+    def draft(**options):
+        return make_drafter(config("eagle3", **options), target, draft=head).propose(seen, 6).draft
+
+    assert draft().is_chain
+    assert not draft(tree_depth=2, tree_top_k=3).is_chain
+    assert max(draft(tree_depth=2, tree_top_k=3).depths) == 2
+
+
+def test_confidence_that_a_dspark_head_cannot_tell_is_refused():
+    head = tiny_dspark(spark_config(DSparkShape(rank=0, confidence=False)))
+    asked = config("dspark", confidence_threshold=0.5)
+    with pytest.raises(ConfigError, match="no confidence head"):
+        make_drafter(asked, tiny_llama(layers=4), draft=head)
+
+
+@pytest.mark.parametrize("scheme", HEADS)
+def test_a_missing_head_says_how_to_give_one(scheme):
+    with pytest.raises(ConfigError, match=rf"scheme {scheme} needs a head.*--head"):
+        make_drafter(config(scheme), random_table())
+
+
+def test_a_head_of_another_scheme_is_refused_by_name():
+    head = eagle3_head()
+    head.name = "mine"
+    with pytest.raises(UnsupportedModel, match=r"mine is a head for eagle3.*dflash"):
+        make_drafter(config("dflash"), random_table(), draft=head)
+    with pytest.raises(ConfigError, match="--draft-model"):
+        make_drafter(config("draft_model"), random_table(), draft=head)
 
 
 def test_none_never_drafts():

@@ -11,7 +11,7 @@ import pytest
 
 from specviz.config import SamplingParams
 from specviz.errors import TraceError
-from specviz.events import Candidate, NodeScore, Row
+from specviz.events import Candidate, Evidence, NodeScore, Row
 from specviz.traces import schema
 from specviz.traces.schema import HIDDEN, Branch, Trace, redact, shown_tokens
 from specviz.traces.store import GZIP_FROM, library, load, load_header, save, to_json
@@ -64,7 +64,7 @@ def test_files_are_standard_json_with_infinity_as_a_word():
 
     data = json.loads(to_json(RICH), parse_constant=refuse)
     assert data["params"]["logit_bias"] == [[3, "-inf"]]
-    assert data["schema"] == 1
+    assert data["schema"] == schema.SCHEMA
     assert data["rounds"][0]["checks"]["accepted"] == [True, True, False]
 
 
@@ -157,13 +157,60 @@ def test_a_score_that_is_not_a_number_names_its_place():  # B3
 def test_an_older_schema_is_brought_up_to_date(monkeypatch):
     old = json.loads(to_json(trace_of()))
     old["name"] = old.pop("title")
-    new = {"schema": 2, "title": "a copy task"}
-    monkeypatch.setattr(schema, "SCHEMA", 2)
+    next_ = schema.SCHEMA + 1
+    new = {"schema": next_, "title": "a copy task"}
     monkeypatch.setitem(
-        schema.MIGRATIONS, 1, lambda d: {k: v for k, v in d.items() if k != "name"} | new
+        schema.MIGRATIONS,
+        schema.SCHEMA,
+        lambda d: {k: v for k, v in d.items() if k != "name"} | new,
     )
+    monkeypatch.setattr(schema, "SCHEMA", next_)
     loaded = load(json.dumps(old).encode())
-    assert (loaded.schema, loaded.title) == (2, "a copy task")
+    assert (loaded.schema, loaded.title) == (next_, "a copy task")
+
+
+OF_HEADS = ("note", "trained", "confidence", "unbiased", "unbiased_scores")
+HEAD_OPTIONS = ("head", "layer_ids", "tree_depth", "tree_top_k", "confidence_threshold")
+
+
+def test_files_of_schema_1_know_no_heads_and_load():
+    old = json.loads(to_json(trace_of())) | {"schema": 1}
+    for name in HEAD_OPTIONS:
+        del old["config"]["options"][name]
+    for told in old["rounds"]:
+        for name in OF_HEADS:
+            del told["evidence"][name]
+    assert load(json.dumps(old).encode()) == load(to_json(trace_of()).encode())
+
+
+def test_evidence_of_heads_comes_back_and_its_tokens_are_spelled():
+    evidence = Evidence(
+        scores=(0.5, 0.25),
+        note="reused",
+        trained=1,
+        confidence=(0.75, 0.5, 0.125),
+        unbiased=(40, 41),
+        unbiased_scores=(0.5, 0.25),
+    )
+    trace = trace_of((chain_round([1, 2], 1, 3, evidence=evidence),), lossless=None)
+    assert {40, 41} <= trace.pieces.keys()
+    assert load(to_json(trace).encode()).rounds[0].evidence == evidence
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"confidence": (0.5,)},
+        {"confidence": (0.5, 2.0)},
+        {"unbiased": (1,)},
+        {"unbiased_scores": (0.5, 0.5, 0.5)},
+        {"trained": -1},
+    ],
+)
+def test_evidence_of_heads_that_does_not_fit_its_draft_is_refused(wrong):
+    event = chain_round([1, 2], 1, 3, evidence=Evidence(**wrong))
+    with pytest.raises(TraceError, match=f"evidence.{next(iter(wrong))}"):
+        to_json(trace_of((event,), lossless=None))
 
 
 def test_redacted_traces_keep_counts_and_lose_the_prompt(tmp_path):
