@@ -1,6 +1,5 @@
 """The sidebar: what to decode and how. It makes an order, or says why there is none."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,10 +16,10 @@ from specviz.config import (
 )
 from specviz.drafters import describe
 from specviz.errors import ConfigError, PromptError
-from specviz.ui import wording
+from specviz.ui import widgets, wording
 from specviz.ui.fields import FIELDS, OWN
 from specviz.ui.run import Order
-from specviz.ui.state import setting
+from specviz.ui.state import current, setting
 from specviz.ui.weights import DEFAULT
 from specviz.words import _
 
@@ -83,7 +82,10 @@ def _excerpt(text: str) -> str:
 
 
 def _params() -> SamplingParams:
+    stop = str(setting("stop_text"))
     return SamplingParams(
+        stop=(stop,) if stop else (),
+        ignore_eos=bool(setting("ignore_eos")),
         temperature=float(setting("T")),
         top_k=int(setting("top_k")),
         top_p=float(setting("top_p")),
@@ -114,10 +116,12 @@ def _config() -> SessionConfig:
         ngram_max=int(setting("ngram_max")),
         ngram_tie=cast(TieRule, setting("ngram_tie")),
         suffix_max_depth=int(setting("suffix_depth")),
+        suffix_max_factor=float(setting("suffix_factor")),
         suffix_min_prob=float(setting("suffix_prob")),
         draft_model=draft or None,
         draft_sampled=bool(setting("draft_sampled")),
         draft_min_p=float(setting("draft_min_p")),
+        mirror_processors=bool(setting("mirror")),
     )
     return SessionConfig(
         scheme=scheme,
@@ -147,11 +151,10 @@ def _prompt() -> None:
         )
     else:
         _preview(prompt)
-    st.toggle(
+    widgets.toggle(
+        "chat",
         _("Chat template"),
-        key="chat",
         help=_("Wraps the prompt as a user's message, as the model was trained. Off: raw text."),
-        persist_state="session",
     )
 
 
@@ -190,12 +193,30 @@ def _drafter() -> None:
     scheme = describe(str(setting("scheme")))
     st.caption(scheme.sentence)
     if scheme.needs_model:
-        _text("draft", _("Draft model"), _("A folder, a GGUF file or a hub id"))
-    _number(
+        widgets.text("draft", _("Draft model"), _("A folder, a GGUF file or a hub id"))
+    if scheme.name == "suffix":
+        _memory()
+    widgets.number(
         "D",
         _("Draft length D"),
         help=_("Most tokens drafted per round. The target then scores 1 + D rows in one pass."),
         disabled=scheme.name == "none",
+    )
+
+
+def _memory() -> None:
+    """What suffix decoding remembers of earlier runs: a warm store drafts more."""
+    engine = current().engine
+    requests, tokens = engine.remembered
+    text = _("Remembers {tokens} tokens of {requests} finished runs of this tab.")
+    st.caption(text.format(tokens=tokens, requests=requests))
+    st.button(
+        _("Forget them"),
+        key="forget",
+        icon=":material/delete_sweep:",
+        type="tertiary",
+        disabled=not requests,
+        on_click=engine.forget,
     )
 
 
@@ -210,7 +231,7 @@ def _sampling() -> None:
         persist_state="session",
     )
     greedy = setting("T") == 0
-    _number(
+    widgets.number(
         "seed",
         _("Seed"),
         help=_("At temperature 0 nothing is drawn, so a seed would change nothing.")
@@ -218,39 +239,42 @@ def _sampling() -> None:
         else _("The same seed repeats a run exactly, whatever D is."),
         disabled=greedy,
     )
-    _number("max", _("Most output tokens"), step=16)
+    widgets.number("max", _("Most output tokens"), step=16)
 
 
 def _more() -> None:
-    _number("top_k", _("Top-k"), help=_("Keep the k likeliest tokens; 0 keeps all."))
-    _number("top_p", _("Top-p"), step=0.05)
-    _number("min_p", _("Min-p"), step=0.05)
-    _number("repetition", _("Repetition penalty"), step=0.05)
-    _number("frequency", _("Frequency penalty"), step=0.1)
-    _number("presence", _("Presence penalty"), step=0.1)
-    _choice("verifier", _("Verifier"), wording.verifier)
-    _choice("detail", _("Detail kept"), wording.detail)
+    widgets.number("top_k", _("Top-k"), help=_("Keep the k likeliest tokens; 0 keeps all."))
+    widgets.number("top_p", _("Top-p"), step=0.05)
+    widgets.number("min_p", _("Min-p"), step=0.05)
+    widgets.number("repetition", _("Repetition penalty"), step=0.05)
+    widgets.number("frequency", _("Frequency penalty"), step=0.1)
+    widgets.number("presence", _("Presence penalty"), step=0.1)
+    widgets.text("stop_text", _("Stop at this text"), _("Empty: no stop string"))
+    widgets.toggle("ignore_eos", _("Go on past end tokens"))
+    widgets.choice("verifier", _("Verifier"), wording.verifier)
+    widgets.choice("detail", _("Detail kept"), wording.detail)
     _scheme_options(str(setting("scheme")))
-    st.toggle(
+    widgets.toggle(
+        "check",
         _("Check against plain decoding"),
-        key="check",
         help=_("After a run, replays its output one token at a time and compares."),
-        persist_state="session",
     )
-    _number("check_limit", _("Up to this many output tokens"), step=64)
+    widgets.number("check_limit", _("Up to this many output tokens"), step=64)
 
 
 def _scheme_options(scheme: str) -> None:
     if scheme == "ngram":
-        _number("ngram_min", _("Shortest match"))
-        _number("ngram_max", _("Longest match"))
-        _choice("ngram_tie", _("Which match wins"), _tie)
+        widgets.number("ngram_min", _("Shortest match"))
+        widgets.number("ngram_max", _("Longest match"))
+        widgets.choice("ngram_tie", _("Which match wins"), _tie)
     elif scheme == "suffix":
-        _number("suffix_depth", _("Longest ending"))
-        _number("suffix_prob", _("Least probability to go on"), step=0.05)
+        widgets.number("suffix_depth", _("Longest ending"))
+        widgets.number("suffix_factor", _("Drafted tokens per matched token"), step=0.5)
+        widgets.number("suffix_prob", _("Least probability to go on"), step=0.05)
     elif scheme == "draft_model":
-        st.toggle(_("Draw drafts at the temperature"), key="draft_sampled", persist_state="session")
-        _number("draft_min_p", _("Stop drafting below probability"), step=0.05)
+        widgets.toggle("draft_sampled", _("Draw drafts at the temperature"))
+        widgets.number("draft_min_p", _("Stop drafting below probability"), step=0.05)
+        widgets.toggle("mirror", _("Penalties and bias on the draft model too"))
 
 
 def _tie(name: str) -> str:
@@ -262,35 +286,5 @@ def _tie(name: str) -> str:
 
 
 def _target() -> None:
-    _text("target", _("Target model"), _("Empty: the embedded SmolLM2-135M-Instruct"))
+    widgets.text("target", _("Target model"), _("Empty: the embedded SmolLM2-135M-Instruct"))
     st.caption(_("A folder with safetensors, a GGUF file or a hub id. No pickle, no remote code."))
-
-
-def _number(
-    key: str,
-    label: str,
-    *,
-    step: float = 1,
-    help: str | None = None,
-    disabled: bool = False,
-) -> None:
-    field = FIELDS[key]
-    number = float if isinstance(field.default, float) else int
-    st.number_input(
-        label,
-        min_value=number(field.low),
-        max_value=number(field.high),
-        step=number(step),
-        key=key,
-        help=help,
-        disabled=disabled,
-        persist_state="session",
-    )
-
-
-def _choice(key: str, label: str, name: Callable[[str], str]) -> None:
-    st.selectbox(label, FIELDS[key].choices, format_func=name, key=key, persist_state="session")
-
-
-def _text(key: str, label: str, placeholder: str) -> None:
-    st.text_input(label, key=key, placeholder=placeholder, persist_state="session")
