@@ -20,8 +20,29 @@ def require(holds: bool, name: str, given: object, allowed: str) -> None:
         raise ConfigError(f"{name} is {given!r}; allowed: {allowed}")
 
 
-def _finite(value: float) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+def _finite(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -math.inf < value < math.inf
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    """Whether this is text that is not empty and that UTF-8 can hold."""
+    return (
+        isinstance(value, str) and value != "" and value == value.encode(errors="ignore").decode()
+    )
+
+
+def _is_bias(pair: object) -> bool:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    token, bias = pair
+    fits = bias == -math.inf or (_finite(bias) and abs(bias) <= 1e4)
+    return _whole(token) and token >= 0 and fits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,34 +69,33 @@ class SamplingParams:
     ignore_eos: bool = False
 
     def __post_init__(self) -> None:
-        t = self.temperature
-        require(_finite(t) and 0 <= t <= 100, "temperature", t, "0 (greedy) to 100")
-        require(isinstance(self.top_k, int) and self.top_k >= 0, "top_k", self.top_k, "0 or more")
-        require(_finite(self.top_p) and 0 < self.top_p <= 1, "top_p", self.top_p, "above 0, to 1")
+        t, top_p, penalty = self.temperature, self.top_p, self.repetition_penalty
+        # The lower limits keep what is divided by them far from the largest float32.
+        fits = _finite(t) and (t == 0 or 1e-3 <= t <= 100)
+        require(fits, "temperature", t, "0 (greedy), or 0.001 to 100")
+        require(_whole(self.top_k) and self.top_k >= 0, "top_k", self.top_k, "0 or more")
+        require(_finite(top_p) and 1e-6 <= top_p <= 1, "top_p", top_p, "0.000001 to 1")
         require(_finite(self.min_p) and 0 <= self.min_p < 1, "min_p", self.min_p, "0, below 1")
-        penalty = self.repetition_penalty
-        require(
-            _finite(penalty) and 0 < penalty <= 100,
-            "repetition_penalty",
-            penalty,
-            "above 0, to 100",
-        )
+        fits = _finite(penalty) and 0.01 <= penalty <= 100
+        require(fits, "repetition_penalty", penalty, "0.01 to 100")
         for name in ("frequency_penalty", "presence_penalty"):
             value = getattr(self, name)
             require(_finite(value) and -100 <= value <= 100, name, value, "-100 to 100")
-        tokens = self.max_tokens
-        require(
-            isinstance(tokens, int) and 1 <= tokens <= MAX_TOKENS,
-            "max_tokens",
-            tokens,
-            f"1 to {MAX_TOKENS}",
-        )
-        seed = self.seed
-        require(isinstance(seed, int) and 0 <= seed < 2**63, "seed", seed, "0 to 2**63 - 1")
-        require(all(self.stop), "stop", self.stop, "strings that are not empty")
-        for token, bias in self.logit_bias:
-            ok = isinstance(token, int) and token >= 0 and not math.isnan(bias) and bias < math.inf
-            require(ok, "logit_bias", (token, bias), "a token id and a number below +inf")
+        tokens, seed = self.max_tokens, self.seed
+        fits = _whole(tokens) and 1 <= tokens <= MAX_TOKENS
+        require(fits, "max_tokens", tokens, f"1 to {MAX_TOKENS}")
+        require(_whole(seed) and 0 <= seed < 2**63, "seed", seed, "0 to 2**63 - 1")
+        require(isinstance(self.ignore_eos, bool), "ignore_eos", self.ignore_eos, "True, False")
+        self._check_tuples()
+
+    def _check_tuples(self) -> None:
+        for name, is_item, allowed in (
+            ("stop", _is_text, "a tuple of strings, none of them empty, that UTF-8 can hold"),
+            ("stop_ids", lambda x: _whole(x) and x >= 0, "a tuple of token ids, 0 or more"),
+            ("logit_bias", _is_bias, "a tuple of (token id, number): -10000 to 10000, or -inf"),
+        ):
+            value = getattr(self, name)
+            require(isinstance(value, tuple) and all(map(is_item, value)), name, value, allowed)
 
     @property
     def greedy(self) -> bool:
@@ -120,6 +140,14 @@ class DrafterOptions:
         return each + (levels - 1) * each * each if levels else 0
 
     def __post_init__(self) -> None:
+        for name in ("ngram_min", "ngram_max", "suffix_max_depth", "suffix_max_requests"):
+            require(_whole(getattr(self, name)), name, getattr(self, name), "a whole number")
+        for name in ("draft_sampled", "mirror_processors"):
+            require(isinstance(getattr(self, name), bool), name, getattr(self, name), "True, False")
+        draft = self.draft_model
+        fits = draft is None or (isinstance(draft, str) and draft.strip() != "")
+        require(fits, "draft_model", draft, "a folder, a GGUF file, a hub id, or None")
+        self._check_heads()
         low, high = self.ngram_min, self.ngram_max
         require(
             1 <= low <= high <= 64, "ngram_min, ngram_max", (low, high), "1 <= min <= max <= 64"
@@ -137,11 +165,16 @@ class DrafterOptions:
             require(_finite(value) and 0 <= value <= 1, name, value, "0 to 1")
         requests = self.suffix_max_requests
         require(0 <= requests <= 1_000_000, "suffix_max_requests", requests, "0 to 1000000")
-        require(self.head is None or bool(self.head), "head", self.head, "a folder, or None")
-        ids = self.layer_ids
-        require(all(i >= 0 for i in ids), "layer_ids", ids, "numbers from 0, 0 the embeddings")
-        require(0 <= self.tree_depth <= 32, "tree_depth", self.tree_depth, "0 (chain) to 32")
-        require(1 <= self.tree_top_k <= 64, "tree_top_k", self.tree_top_k, "1 to 64")
+
+    def _check_heads(self) -> None:
+        head, ids = self.head, self.layer_ids
+        fits = head is None or (isinstance(head, str) and head.strip() != "")
+        require(fits, "head", head, "a folder, or None")
+        fits = isinstance(ids, tuple) and all(_whole(i) and 0 <= i < 10_000 for i in ids)
+        require(fits, "layer_ids", ids, "a tuple of whole numbers from 0, the embeddings")
+        for name, low, high in (("tree_depth", 0, 32), ("tree_top_k", 1, 64)):
+            value = getattr(self, name)
+            require(_whole(value) and low <= value <= high, name, value, f"{low} to {high}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +188,10 @@ class SessionConfig:
     options: DrafterOptions = DrafterOptions()
 
     def __post_init__(self) -> None:
+        require(isinstance(self.scheme, str), "scheme", self.scheme, "the name of a scheme")
         d = self.draft_length
-        require(
-            isinstance(d, int) and 0 <= d <= MAX_DRAFT_LENGTH,
-            "draft_length",
-            d,
-            f"0 to {MAX_DRAFT_LENGTH}",
-        )
+        fits = _whole(d) and 0 <= d <= MAX_DRAFT_LENGTH
+        require(fits, "draft_length", d, f"0 to {MAX_DRAFT_LENGTH}")
         verifiers = ("auto", "greedy", "sampled", "block")
         require(self.verifier in verifiers, "verifier", self.verifier, ", ".join(verifiers))
         require(self.detail in ("off", "light", "full"), "detail", self.detail, "off, light, full")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import mean
 
 import torch
 
@@ -16,8 +16,6 @@ from specviz.session import DecodeSession
 # twice the largest difference of one logit measured on SmolLM2-135M (LOG.md, "near ties"): two
 # logits move. Chains come out in equal bits on CPUs with bf16 units, and tie more strictly there.
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1.0, torch.float16: 0.25}
-
-REPLAY = SessionConfig(scheme="none", draft_length=0, detail="off")
 
 
 @dataclass(slots=True)
@@ -51,11 +49,13 @@ def replay_plain(
 
     The output is forced through the plain loop, so its logits say at each position what plain
     decoding would have chosen there; up to the first difference that is its very text. The same
-    pass times plain decoding. Sampled runs are only timed: their text may differ and be right.
+    pass times plain decoding: the mean over its tokens, keeping as much detail as the run did, so
+    that the two compare. Sampled runs are only timed: their text may differ and be right.
     `should_stop` is asked and `turn` is entered before every token.
     """
     turn = turn or nullcontext()
-    plain = session.fork(0, drafter=PlainDrafter(), config=REPLAY)
+    config = SessionConfig(scheme="none", draft_length=0, detail=session.config.detail)
+    plain = session.fork(0, drafter=PlainDrafter(), config=config)
     gaps, seconds = _Gaps(), list[float]()
     for index, token in enumerate(session.output):
         if should_stop():
@@ -69,7 +69,7 @@ def replay_plain(
 
 def _report(session: DecodeSession, gaps: _Gaps, seconds: list[float]) -> LosslessReport:
     tolerance = TOLERANCE[session.target.dtype]
-    tpot = median(seconds) if seconds else None
+    tpot = mean(seconds) if seconds else None
     base = LosslessReport("sampled", compared=len(seconds), tolerance=tolerance, plain_tpot=tpot)
     if not session.params.greedy:
         return base

@@ -91,6 +91,9 @@ class DecodeSession:
             raise ConfigError(
                 f"this run has ended ({self.finish.reason}); rewind or fork it to go on"
             )
+        vocab = self.target.config.vocab
+        if forced is not None and not 0 <= forced < vocab:
+            raise ConfigError(f"forced token is {forced}; the target has ids 0 to {vocab - 1}")
         watch, tokens = Stopwatch(self.target.device), self.tokens
         start, output = len(tokens), tokens[len(self.prompt) :]
         proposal = self._propose(tokens, forced)
@@ -118,7 +121,7 @@ class DecodeSession:
         if not 0 <= to <= len(self.rounds):
             raise ConfigError(f"cannot rewind to round {to}; this run has {len(self.rounds)}")
         del self.rounds[to:]
-        self.finish = None
+        self.finish = self._end_of_rounds()
         self.target.truncate(len(self.tokens) - 1)
 
     def fork(
@@ -137,12 +140,15 @@ class DecodeSession:
         branch.drafter = drafter or self.drafter
         branch.params, branch.config = params or self.params, config or self.config
         branch.verifier = choose_verifier(branch.config.verifier, branch.params)
-        branch.rounds, branch.finish, branch.scored = self.rounds[:at], None, None
+        branch.rounds, branch.scored = self.rounds[:at], None
         branch.stops = branch._stop_rules()
+        branch.finish = branch._end_of_rounds()
         branch.target = self.target.fork(len(branch.tokens) - 1)
-        if len(branch.output) >= branch.stops.limit:
-            branch.finish = Finish("length", f"{branch.stops.limit} tokens asked for")
         return branch
+
+    def _end_of_rounds(self) -> Finish | None:
+        """Why the rounds that are kept end the output, under the settings in force."""
+        return self.stops.cut((), self.output).finish
 
     def _stop_rules(self) -> StopRules:
         shape, prompt, params = self.target.config, self.prompt, self.params

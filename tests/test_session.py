@@ -385,3 +385,23 @@ def test_tokens_follow_every_change_of_the_rounds() -> None:
     session.step()
     assert session.tokens == whole[:7]
     assert session.fork(1).tokens == whole[:3]
+
+
+@pytest.mark.parametrize("params", [{"max_tokens": 10}, {"stop_ids": (12,)}])
+def test_a_run_that_has_ended_stays_ended_at_its_last_round(params: dict[str, object]) -> None:
+    session = run(counter(), oracle(1), (9,), **params)
+    ended, rounds = session.finish, len(session.rounds)
+    assert session.fork(rounds).finish == ended
+    session.rewind(rounds)
+    assert session.finish == ended
+    session.rewind(rounds - 1)
+    assert session.finish is None
+    list(session)
+    assert session.finish == ended
+
+
+@pytest.mark.parametrize("token", [-1, 50])
+def test_a_forced_token_outside_the_vocabulary_is_named(token: int) -> None:
+    session = DecodeSession(counter(), oracle(1), PROMPT)
+    with pytest.raises(ConfigError, match=rf"forced token is {token}; .* 0 to 49"):
+        session.step(forced=token)

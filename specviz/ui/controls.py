@@ -74,7 +74,10 @@ def _excerpt(text: str) -> str:
 
 
 def _params() -> SamplingParams:
+    stop = str(setting("stop_text"))
     return SamplingParams(
+        stop=(stop,) if stop else (),
+        ignore_eos=bool(setting("ignore_eos")),
         temperature=float(setting("T")),
         top_k=int(setting("top_k")),
         top_p=float(setting("top_p")),
@@ -123,11 +126,10 @@ def _prompt() -> None:
         )
     else:
         _preview(prompt)
-    st.toggle(
+    widgets.toggle(
+        "chat",
         _("Chat template"),
-        key="chat",
         help=_("Wraps the prompt as a user's message, as the model was trained. Off: raw text."),
-        persist_state="session",
     )
 
 
@@ -184,14 +186,15 @@ def _more() -> None:
     widgets.number("repetition", _("Repetition penalty"), step=0.05)
     widgets.number("frequency", _("Frequency penalty"), step=0.1)
     widgets.number("presence", _("Presence penalty"), step=0.1)
+    widgets.text("stop_text", _("Stop at this text"), _("Empty: no stop string"))
+    widgets.toggle("ignore_eos", _("Go on past end tokens"))
     widgets.choice("verifier", _("Verifier"), wording.verifier)
     widgets.choice("detail", _("Detail kept"), wording.detail)
     drafter_controls.more(str(setting("scheme")))
-    st.toggle(
+    widgets.toggle(
+        "check",
         _("Check against plain decoding"),
-        key="check",
         help=_("After a run, replays its output one token at a time and compares."),
-        persist_state="session",
     )
     widgets.number("check_limit", _("Up to this many output tokens"), step=64)
 

@@ -11,7 +11,7 @@ from specviz.drafters import describe
 from specviz.errors import ConfigError
 from specviz.ui import widgets
 from specviz.ui.fields import FIELDS
-from specviz.ui.state import setting
+from specviz.ui.state import current, setting
 from specviz.ui.weights import DEFAULT, EMBEDDED
 from specviz.words import _, ngettext
 
@@ -31,6 +31,8 @@ def show() -> None:
         widgets.text("draft", _("Draft model"), _("A folder, a GGUF file or a hub id"))
     if scheme.needs_head:
         widgets.text("head", _("Head"), _("Its folder; empty: the one shipped for this target"))
+    if scheme.name == "suffix":
+        _memory()
     widgets.number(
         "D",
         _("Draft length D"),
@@ -39,6 +41,22 @@ def show() -> None:
     )
     if scheme.drafts_trees:
         _tree()
+
+
+def _memory() -> None:
+    """What suffix decoding remembers of earlier runs: a warm store drafts more."""
+    engine = current().engine
+    requests, tokens = engine.remembered
+    text = _("Remembers {tokens} tokens of {requests} finished runs of this tab.")
+    st.caption(text.format(tokens=tokens, requests=requests))
+    st.button(
+        _("Forget them"),
+        key="forget",
+        icon=":material/delete_sweep:",
+        type="tertiary",
+        disabled=not requests,
+        on_click=engine.forget,
+    )
 
 
 def _tree() -> None:
@@ -68,10 +86,12 @@ def more(scheme: str) -> None:
         widgets.choice("ngram_tie", _("Which match wins"), _tie)
     elif scheme == "suffix":
         widgets.number("suffix_depth", _("Longest ending"))
+        widgets.number("suffix_factor", _("Drafted tokens per matched token"), step=0.5)
         widgets.number("suffix_prob", _("Least probability to go on"), step=0.05)
     elif scheme != "none":
-        st.toggle(_("Draw drafts at the temperature"), key="draft_sampled", persist_state="session")
+        widgets.toggle("draft_sampled", _("Draw drafts at the temperature"))
         widgets.number("draft_min_p", _("Stop drafting below probability"), step=0.05)
+        widgets.toggle("mirror", _("Penalties and bias on what drafts, too"))
     if scheme == "dspark":
         widgets.number("confidence", _("Stop drafting below confidence"), step=0.05)
     if describe(scheme).needs_head:
@@ -109,10 +129,12 @@ def options(scheme: str, target: str) -> DrafterOptions:
         ngram_max=int(setting("ngram_max")),
         ngram_tie=cast(TieRule, setting("ngram_tie")),
         suffix_max_depth=int(setting("suffix_depth")),
+        suffix_max_factor=float(setting("suffix_factor")),
         suffix_min_prob=float(setting("suffix_prob")),
         draft_model=draft or None,
         draft_sampled=bool(setting("draft_sampled")),
         draft_min_p=float(setting("draft_min_p")),
+        mirror_processors=bool(setting("mirror")),
         head=head or None,
         layer_ids=read_layer_ids(str(setting("layer_ids"))),
         tree_depth=int(setting("tree_depth")),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from specviz.drafters.base import Drafter
     from specviz.heads.base import Head
     from specviz.models.load import Loaded
+    from specviz.drafters.suffix import SuffixHistory
     from specviz.session import DecodeSession
 
 PLAIN = "none"  # the scheme without a drafter
@@ -41,6 +42,8 @@ class Engine:
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
         self.failure: Failure | None = None  # of loading a model ahead of any run
+        self._history: SuffixHistory | None = None  # finished outputs, for suffix decoding
+        self._remembers = ""  # hash of the target whose ids they are
         self._jobs: list[Job] = []  # waiting and at work
         self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -79,6 +82,16 @@ class Engine:
         if run.session is not None and not run.active:
             run.status = "checking"
             self._submit(Job(lambda job: self._check(job, run, MAX_TOKENS), run))
+
+    @property
+    def remembered(self) -> tuple[int, int]:
+        """Finished runs in the suffix history, and their tokens."""
+        history = self._history
+        return (history.requests, history.tokens) if history else (0, 0)
+
+    def forget(self) -> None:
+        """Empty the suffix history, so that the next run starts cold."""
+        self._history = None
 
     def stop(self) -> None:
         """Cancel all that runs or waits; what was computed stays."""
@@ -140,6 +153,7 @@ class Engine:
             run.publish(event)
         run.finish = session.finish
         if session.finish is not None:
+            self._remember(session)
             self._check(job, run, run.order.check_limit if run.order else 0)
         run.status = "paused" if session.finish is None else "done"
 
@@ -158,9 +172,9 @@ class Engine:
         assert run.loaded is not None
         with self.weights.turn:
             if run.trunk is None:
-                run.session = _fresh(run, request)
+                run.session = _fresh(run, request, self._memory(run))
             else:
-                run.session = _grafted(run, request)
+                run.session = _grafted(run, request, self._memory(run))
         run.trunk = None
         self._introduce(run, request)
 
@@ -192,6 +206,20 @@ class Engine:
             return self.weights.get(config.options.draft_model)
         return load_draft(loaded, config)
 
+    def _memory(self, run: Run) -> "SuffixHistory":
+        """The history of this tab; another target starts a new one, its ids mean other things."""
+        from specviz.drafters.suffix import SuffixHistory
+
+        assert run.loaded is not None
+        target = run.loaded.target.config
+        if self._history is None or self._remembers != target.sha:
+            self._history, self._remembers = SuffixHistory(), target.sha
+        return self._history
+
+    def _remember(self, session: "DecodeSession") -> None:
+        if self._history is not None and self._remembers == session.target.config.sha:
+            self._history.add(session.output)
+
     def _introduce(self, run: Run, request: "Request") -> None:
         """Publish everything about the run but its rounds."""
         from specviz.bench.runner import to_trace
@@ -210,14 +238,14 @@ def _session(run: Run) -> "DecodeSession":
     return run.session
 
 
-def _fresh(run: Run, request: "Request") -> "DecodeSession":
+def _fresh(run: Run, request: "Request", history: "SuffixHistory") -> "DecodeSession":
     from specviz.bench.runner import open_session
 
     assert run.loaded is not None
-    return open_session(run.loaded, request, run.draft)
+    return open_session(run.loaded, request, run.draft, history)
 
 
-def _grafted(run: Run, request: "Request") -> "DecodeSession":
+def _grafted(run: Run, request: "Request", history: "SuffixHistory") -> "DecodeSession":
     """Continue the first rounds of `run.trunk` under the settings of `run`."""
     from specviz.bench.drafts import keeps_for
 
@@ -227,7 +255,7 @@ def _grafted(run: Run, request: "Request") -> "DecodeSession":
         session = _resumed(run.trunk, run, request)
     return session.fork(
         len(run.rounds),
-        drafter=_drafter(run, request.config),
+        drafter=_drafter(run, request.config, history),
         params=request.params,
         config=request.config,
     )
@@ -264,8 +292,8 @@ def _resumed(trunk: Run, run: Run, request: "Request") -> "DecodeSession":
     return session
 
 
-def _drafter(run: Run, config: SessionConfig) -> "Drafter":
+def _drafter(run: Run, config: SessionConfig, history: "SuffixHistory | None" = None) -> "Drafter":
     from specviz.drafters import make_drafter
 
     assert run.loaded is not None
-    return make_drafter(config, run.loaded.target, run.loaded.tokenizer, run.draft)
+    return make_drafter(config, run.loaded.target, run.loaded.tokenizer, run.draft, history)

@@ -1,4 +1,4 @@
-"""Widgets of single settings, tied to the table of fields by their key."""
+"""Widgets for the fields of the page: a key, a label, and limits from the one table."""
 
 from collections.abc import Callable
 
@@ -17,12 +17,12 @@ def number(
 ) -> None:
     """Draw a number within the limits of its field."""
     field = FIELDS[key]
-    kind = float if isinstance(field.default, float) else int
+    number = float if isinstance(field.default, float) else int
     st.number_input(
         label,
-        min_value=kind(field.low),
-        max_value=kind(field.high),
-        step=kind(step),
+        min_value=number(field.low),
+        max_value=number(field.high),
+        step=number(step),
         key=key,
         help=help,
         disabled=disabled,
@@ -31,8 +31,13 @@ def number(
 
 
 def choice(key: str, label: str, name: Callable[[str], str]) -> None:
-    """Draw a list of the words a field allows, each as `name` says it."""
+    """Draw a choice among the words of its field; `name` says them for people."""
     st.selectbox(label, FIELDS[key].choices, format_func=name, key=key, persist_state="session")
+
+
+def toggle(key: str, label: str, help: str | None = None) -> None:
+    """Draw a switch."""
+    st.toggle(label, key=key, help=help, persist_state="session")
 
 
 def text(key: str, label: str, placeholder: str) -> None:

@@ -1,8 +1,8 @@
 """A tiny loaded model for the tests of runs and measurements."""
 
 import pytest
-from specviz.models.load import Loaded, load
 
+from specviz.models.load import Loaded, load
 from tests.cli.folders import write_model
 
 

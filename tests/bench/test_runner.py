@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import pytest
-from specviz.models.load import Loaded
 
 from specviz.bench.runner import (
     Request,
@@ -14,6 +13,7 @@ from specviz.bench.runner import (
 )
 from specviz.config import SamplingParams, SessionConfig
 from specviz.errors import ConfigError, PromptError
+from specviz.models.load import Loaded
 
 REQUEST = Request(
     prompt="abcabcabc",

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from specviz.models.load import Loaded
 
 from specviz.bench import report as reports
 from specviz.bench.overhead import overhead
@@ -13,6 +12,7 @@ from specviz.bench.runner import environment
 from specviz.bench.speed import Plan, against_peer, against_plain, common
 from specviz.bench.spread import Spread
 from specviz.errors import ConfigError
+from specviz.models.load import Loaded
 
 PLAN = Plan(prompts=of_class(["maths"])[:1], draft_length=3, tokens=12, repeats=2)
 

@@ -221,3 +221,26 @@ def test_closing_ends_the_thread(weights):
     engine.close()
     engine._thread.join(10)
     assert not engine._thread.is_alive()
+
+
+def test_b11_a_warm_suffix_store_is_counted_and_can_be_forgotten(engine, order):
+    def accepted():
+        run = settled(engine.start(order(scheme="suffix", max_tokens=40)))
+        return sum(len(event.path) for event in run.rounds)
+
+    assert engine.remembered == (0, 0)
+    cold = accepted()
+    assert engine.remembered == (1, 40)
+    assert accepted() > cold
+    assert engine.remembered[0] == 2
+    engine.forget()
+    assert engine.remembered == (0, 0)
+    assert accepted() == cold
+
+
+def test_stop_ends_the_replay_too(engine, order):
+    run = engine.start(order(max_tokens=400, check=400))
+    until(lambda: run.status == "checking")
+    engine.stop()
+    settled(run)
+    assert run.lossless.compared < 400
