@@ -11,6 +11,7 @@ from specviz.drafters import describe
 from specviz.errors import ConfigError
 from specviz.ui import widgets
 from specviz.ui.fields import FIELDS
+from specviz.ui.messages import literal
 from specviz.ui.state import current, setting
 from specviz.ui.weights import DEFAULT, EMBEDDED
 from specviz.words import _, ngettext
@@ -75,7 +76,8 @@ def _tree() -> None:
             "Grows up to {grown} nodes in {deep} levels and drafts the best {kept}.",
             deep,
         )
-        st.caption(text.format(grown=grown, deep=deep, kept=min(grown, budget)))
+        said = text.format(grown=grown, deep=deep, kept=min(grown, budget))
+        st.caption(literal(said))
 
 
 def more(scheme: str) -> None:

@@ -19,9 +19,9 @@ from specviz.ui.weights import DEFAULT, Weights
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
     from specviz.drafters.base import Drafter
+    from specviz.drafters.suffix import SuffixHistory
     from specviz.heads.base import Head
     from specviz.models.load import Loaded
-    from specviz.drafters.suffix import SuffixHistory
     from specviz.session import DecodeSession
 
 PLAIN = "none"  # the scheme without a drafter

@@ -38,13 +38,21 @@ def order(model: Path) -> Callable[..., Order]:
     """Make an order for the tiny model; keywords go to the settings they belong to."""
 
     def make(
-        *, scheme="ngram", D=4, check=0, prompt="abcabcabcabc", draft=None, spec=None, **params
+        *,
+        scheme="ngram",
+        D=4,
+        check=0,
+        prompt="abcabcabcabc",
+        draft=None,
+        spec=None,
+        head=None,
+        **params,
     ):
         return Order(
             prompt=prompt,
             params=SamplingParams(**{"max_tokens": 24, "ignore_eos": True} | params),
             config=SessionConfig(
-                scheme=scheme, draft_length=D, options=DrafterOptions(draft_model=draft)
+                scheme=scheme, draft_length=D, options=DrafterOptions(draft_model=draft, head=head)
             ),
             spec=str(spec or model),
             check_limit=check,

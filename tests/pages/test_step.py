@@ -292,6 +292,8 @@ def test_c14_the_seed_is_off_at_temperature_0_and_says_why(open_page: Open):
     ("query", "said"),
     [
         ({"scheme": "draft_model"}, "needs a draft model"),
+        ({"scheme": "eagle3"}, "needs a head that was trained for this target"),
+        ({"scheme": "dspark", "head": "x", "layer_ids": "1,b"}, "layer_ids is '1,b'"),
         ({"prompt": "own"}, "prompt is empty"),
         ({"ngram_min": 5, "ngram_max": 2}, "1 <= min <= max"),
         ({"T": 1, "verifier": "greedy"}, "temperature 0"),
@@ -302,6 +304,19 @@ def test_h16_impossible_settings_are_explained_and_nothing_runs(open_page: Open,
     assert said in page.errors
     assert page.test.button(key="run").disabled
     assert page.test.button(key="run-one").disabled
+
+
+def test_h9_the_size_of_a_tree_is_said_as_it_is_chosen(open_page: Open):
+    page = open_page(scheme="eagle3", head="somewhere", D=6)
+    assert page.test.number_input(key="tree_top_k").disabled
+    page.set("number_input", "tree_depth", 3).set("number_input", "tree_top_k", 2)
+    assert page.says("Grows up to 10 nodes in 3 levels and drafts the best 6.")
+
+
+def test_b10_a_head_that_is_not_there_is_red_and_the_run_is_plain(open_page: Open):
+    page = open_page(scheme="mtp", head="/nowhere/head").run()
+    assert "/nowhere/head" in page.errors
+    assert page.state.run.trace().config.scheme == "none"
 
 
 def test_a_missing_model_is_said_and_the_recordings_stay(open_page: Open, tmp_path: Path):
