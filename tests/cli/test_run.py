@@ -43,6 +43,7 @@ def test_the_counts_of_one_run_agree_with_each_other(decode: Call) -> None:
     facts = decode("--json", "--ignore-eos").json
     assert facts["output_tokens"] == len(facts["output_ids"]) == 24
     assert facts["finish_reason"] == "length"
+    assert facts["text_excludes_stop"] is False
     assert facts["acceptance_length"] == facts["output_tokens"] / facts["rounds"]
     assert facts["accepted"] <= facts["drafted"]
 
