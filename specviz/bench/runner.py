@@ -20,6 +20,7 @@ from specviz.events import Finish, LosslessReport, Round
 from specviz.lossless import replay_plain
 from specviz.models.device import device_name
 from specviz.models.load import Loaded, load
+from specviz.models.store import Progress
 from specviz.models.target import TargetConfig
 from specviz.session import DecodeSession
 from specviz.traces.schema import Branch, Environment, ModelCard, Trace, shown_tokens
@@ -70,7 +71,9 @@ def encode(loaded: Loaded, request: Request) -> tuple[int, ...]:
     return ids
 
 
-def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | None:
+def load_draft(
+    loaded: Loaded, config: SessionConfig, progress: Progress | None = None
+) -> Loaded | None:
     """Load the draft model a configuration names, on the target's device and in its dtype.
 
     Raises:
@@ -81,7 +84,7 @@ def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | None:
         return None
     target = loaded.target
     dtype = str(target.dtype).removeprefix("torch.")
-    return load(spec, device=target.device.type, dtype=dtype)
+    return load(spec, device=target.device.type, dtype=dtype, progress=progress)
 
 
 def open_session(

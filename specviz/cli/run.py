@@ -65,7 +65,7 @@ def load_models(args: argparse.Namespace, request: "Request") -> "tuple[Loaded, 
     progress = terminal.Progress()
     try:
         loaded = load(args.model, device=args.device, dtype=args.dtype, progress=progress)
-        return loaded, load_draft(loaded, request.config)
+        return loaded, load_draft(loaded, request.config, progress)
     finally:
         progress.clear()
 
