@@ -17,11 +17,14 @@ def cards(event: Round, pieces: Mapping[int, bytes], decided: int | None = None)
     `decided` checks have happened so far, None: all, and the round is complete.
     """
     known = {check.node for check in event.checks[:decided]}
+    greedy = bool(event.checks) and event.checks[0].u is None
+    note: Card = [("", greedy_note())] if greedy else []
     found = {
         str(node): [
             *_token_lines(event.draft.tokens[node], pieces, event.start + depth - 1),
-            *(_verdict_lines(event, node) if decided is None or node in known else []),
+            *(_verdict_lines(event, node, greedy) if decided is None or node in known else []),
             *_origin_lines(event, node),
+            *(note if decided is None or node in known else []),
         ]
         for node, depth in enumerate(event.draft.depths)
     }
@@ -74,12 +77,11 @@ def _token_lines(token: int, pieces: Mapping[int, bytes], position: int) -> Card
     ]
 
 
-def _verdict_lines(event: Round, node: int) -> Card:
+def _verdict_lines(event: Round, node: int, greedy: bool) -> Card:
     """What target and draft said of a node, and how that was decided."""
     lines = Card()
     check = next((c for c in event.checks if c.node == node), None)
     score = event.nodes[node] if node < len(event.nodes) else None
-    greedy = event.checks[0].u is None if event.checks else False
     if check is not None:
         lines += _check_lines(check)
     elif score is not None:
@@ -88,8 +90,7 @@ def _verdict_lines(event: Round, node: int) -> Card:
         lines += _own_lines(score.logprob, greedy)
         if score.rank is not None:
             lines.append((_("rank in target"), rank(score.rank)))
-    lines += _entropy_lines(event, event.draft.parents[node] + 1)
-    return [*lines, ("", greedy_note())] if greedy and lines else lines
+    return lines + _entropy_lines(event, event.draft.parents[node] + 1)
 
 
 def _p_name(greedy: bool) -> str:

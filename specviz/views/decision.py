@@ -256,7 +256,7 @@ def _why(event: Round, settings: Settings, row: int) -> str:
     if event.last_kind == "bonus":
         text = _(
             "Nothing was refused. The pass scored {rows} rows for {n} drafts, and the row behind "
-            "the last accepted draft gives this token at no cost."
+            "the last accepted draft gives this token without a pass of its own."
         )
         return text.format(rows=len(event.draft) + 1, n=len(event.draft))
     old = ", ".join(

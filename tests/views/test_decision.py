@@ -152,7 +152,7 @@ def test_at_temperature_0_card_and_panel_agree_on_what_p_is():
     shown = decision(refused, 0, settings(params={}))
     bar = next(bar for bar in shown.bars if bar.chosen)
     assert card["p, model's own"] == number(bar.p)
-    assert card[""] == shown.lines[-1]
+    assert cards(refused, PIECES)["0"][-1] == ("", shown.lines[-1])
     assert "one-hot" in card[""]
     assert "one-hot" in dict(cards(refused, PIECES)["last"])[""]
     assert not any("one-hot" in name + text for name, text in cards(event(), PIECES)["0"])
