@@ -66,7 +66,7 @@ class Engine:
         trace = parent.trace()
         if trace is None or not 0 <= at <= len(trace.rounds):
             raise SpecvizError(f"cannot branch at round {at}: that run has no such round")
-        run = Run(origin="live", title=order.title, order=order, parent=Branch(parent.id, at))
+        run = Run(origin="live", title=order.title, order=order, parent=Branch(trace.run_id, at))
         run.trunk, run.forced, run.rounds = parent, forced, list(trace.rounds[:at])
         return self._begin(run, None)
 
@@ -96,6 +96,11 @@ class Engine:
         with self._lock:
             for job in self._jobs:
                 job.cancel.set()
+
+    def stopping(self, run: Run) -> bool:
+        """Whether a run was told to stop and is still at work."""
+        with self._lock:
+            return any(job.run is run and job.cancel.is_set() for job in self._jobs)
 
     def close(self) -> None:
         """End the thread after the round at work."""
@@ -139,7 +144,10 @@ class Engine:
             return
         run.status = "running"
         if run.session is None:
-            self._open(run)
+            self._open(job, run)
+        if run.session is None:  # stopped before the prompt was read
+            run.status = "paused"
+            return
         session = _session(run)
         goal = None if rounds is None else len(session.rounds) + rounds
         while session.finish is None and not job.cancel.is_set():
@@ -165,10 +173,12 @@ class Engine:
             run.learn(run.lossless.plain_token)
         run.status = "done" if run.finish else "paused"
 
-    def _open(self, run: Run) -> None:
+    def _open(self, job: Job, run: Run) -> None:
         request = self._equip(run)
         assert run.loaded is not None
         with self.weights.turn:
+            if job.cancel.is_set():
+                return
             if run.trunk is None:
                 run.session = _fresh(run, request, self._memory(run))
             else:
@@ -182,6 +192,7 @@ class Engine:
 
         assert run.order is not None
         order, run.loaded = run.order, self.weights.get(run.order.spec)
+        self.failure = None
         config = order.config
         try:
             if config.scheme == "draft_model" and config.options.draft_model:
