@@ -13,6 +13,7 @@ from specviz.heads.base import Head
 from specviz.heads.dflash import DFlashHead
 from specviz.heads.recurrent import RecurrentHead
 from specviz.models.load import Loaded, load
+from specviz.models.store import Progress
 from specviz.models.target import Target, TargetConfig
 from specviz.traces.schema import ModelCard
 
@@ -24,7 +25,9 @@ class Tappable(Protocol):
     def with_taps(self, taps: Sequence[int]) -> Target: ...
 
 
-def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | Head | None:
+def load_draft(
+    loaded: Loaded, config: SessionConfig, progress: Progress | None = None
+) -> Loaded | Head | None:
     """Load what a configuration drafts with; None where nothing is needed or given.
 
     A draft model goes to the target's device and into its dtype; a drafter does that with a head.
@@ -42,7 +45,8 @@ def load_draft(loaded: Loaded, config: SessionConfig) -> Loaded | Head | None:
     if spec is None and shipped is None:
         return None
     dtype = str(target.dtype).removeprefix("torch.")
-    return load(spec or str(shipped), device=target.device.type, dtype=dtype)
+    name = spec or str(shipped)
+    return load(name, device=target.device.type, dtype=dtype, progress=progress)
 
 
 def load_head(loaded: Loaded, config: SessionConfig) -> Head:

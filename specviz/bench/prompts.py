@@ -234,9 +234,11 @@ def of_class(classes: Iterable[str]) -> tuple[BuiltInPrompt, ...]:
     """Return the built-in prompts of these classes, in order.
 
     Raises:
-        ConfigError: A class is unknown.
+        ConfigError: A class is unknown, or none is named.
     """
     wanted = tuple(classes)
+    if not wanted:
+        raise ConfigError(f"no prompt class is named; the classes are: {', '.join(CLASSES)}")
     for name in wanted:
         if name not in CLASSES:
             allowed = ", ".join(CLASSES)

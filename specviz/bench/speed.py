@@ -1,15 +1,17 @@
 """Ours against peers, and drafters against our own plain decoding, in one process, alternating."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
+from specviz.bench.drafts import load_draft
 from specviz.bench.peers import Decoded, Peer
 from specviz.bench.prompts import BuiltInPrompt, PromptClass
 from specviz.bench.runner import Request, decode, encode, open_session
 from specviz.bench.spread import Spread
 from specviz.config import DrafterOptions, SamplingParams, SessionConfig
 from specviz.events import Round
+from specviz.heads.base import Head
 from specviz.metrics import Summary, summarise
 from specviz.models.load import Loaded
 
@@ -85,17 +87,23 @@ class Run:
         return Decoded(self.output, self.prefill + self.decode, self.decode / len(self.output))
 
 
-def run_once(loaded: Loaded, prompt: BuiltInPrompt, plan: Plan, config: SessionConfig) -> Run:
+def run_once(
+    loaded: Loaded,
+    prompt: BuiltInPrompt,
+    plan: Plan,
+    config: SessionConfig,
+    draft: Loaded | Head | None = None,
+) -> Run:
     """Decode once to the natural end; the drafter starts empty, so repeats do equal work."""
-    return _run(loaded, _request(prompt, plan, config))
+    return _run(loaded, _request(prompt, plan, config), draft)
 
 
 def _request(prompt: BuiltInPrompt, plan: Plan, config: SessionConfig) -> Request:
     return Request(prompt=prompt.text, params=SamplingParams(max_tokens=plan.tokens), config=config)
 
 
-def _run(loaded: Loaded, request: Request) -> Run:
-    session = open_session(loaded, request)
+def _run(loaded: Loaded, request: Request, draft: Loaded | Head | None = None) -> Run:
+    session = open_session(loaded, request, draft)
     began = perf_counter()
     decode(session)
     seconds = perf_counter() - began
@@ -166,11 +174,18 @@ def _sum(parts: Sequence[Decoded]) -> Decoded:
 
 def against_plain(loaded: Loaded, plan: Plan, report: Report) -> tuple[AgainstPlain, ...]:
     """Measure every scheme on every class, in turn with plain decoding."""
-    return tuple(row for name in plan.classes for row in _plain_class(loaded, plan, name, report))
+    drafts = {name: load_draft(loaded, config_of(name, plan)) for name in plan.schemes}
+    return tuple(
+        row for name in plan.classes for row in _plain_class(loaded, plan, name, drafts, report)
+    )
 
 
 def _plain_class(
-    loaded: Loaded, plan: Plan, name: PromptClass, report: Report
+    loaded: Loaded,
+    plan: Plan,
+    name: PromptClass,
+    drafts: Mapping[str, Loaded | Head | None],
+    report: Report,
 ) -> list[AgainstPlain]:
     schemes = ("none", *plan.schemes)
     seen: dict[str, list[list[Run]]] = {scheme: [] for scheme in schemes}
@@ -179,7 +194,8 @@ def _plain_class(
         for scheme in turn:
             report(f"{name}: {scheme}, {_of(repeat, plan)}")
             config, step = config_of(scheme, plan), plan.warming_up(repeat)
-            runs = [run_once(loaded, prompt, step, config) for prompt in plan.of_class(name)]
+            draft = drafts.get(scheme)
+            runs = [run_once(loaded, p, step, config, draft) for p in plan.of_class(name)]
             if repeat >= 0:
                 seen[scheme].append(runs)
     return [_row(name, scheme, seen[scheme], seen["none"]) for scheme in schemes]

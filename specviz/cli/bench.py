@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from specviz.bench import prompts
 from specviz.cli import options, terminal
-from specviz.config import MAX_DRAFT_LENGTH, MAX_TOKENS, require
+from specviz.config import MAX_DRAFT_LENGTH, MAX_TOKENS, DrafterOptions, require
 from specviz.drafters import check_scheme
+from specviz.errors import ConfigError
 
 if TYPE_CHECKING:
     from specviz.bench.peers import Peer
@@ -26,6 +27,9 @@ def add_command(commands: "Commands") -> None:
     group = parser.add_argument_group("what to measure")
     group.add_argument("--against", default="", metavar="PEER", help="transformers")
     group.add_argument("--schemes", default="ngram,suffix", metavar="A,B")
+    group.add_argument(
+        "--draft-model", metavar="M", help="of the scheme draft_model: folder, GGUF file or hub id"
+    )
     group.add_argument("-D", "--draft-length", type=int, default=8, metavar="D")
     group.add_argument("--classes", default=",".join(prompts.CLASSES), metavar="A,B")
     group.add_argument("--per-class", type=int, default=1, metavar="N", help="prompts per class")
@@ -73,10 +77,11 @@ def measure(args: argparse.Namespace) -> "Report":
         repeats=plan.repeats,
         draft_length=plan.draft_length,
         load=load_before,
+        # First, because a draft model that cannot be used should not be found out at the end.
+        schemes=against_plain(loaded, plan, say) if plan.schemes else (),
         peers=tuple(
             row for peer in peers(names, loaded) for row in against_peer(loaded, peer, plan, say)
         ),
-        schemes=against_plain(loaded, plan, say) if plan.schemes else (),
         overheads=() if args.no_overhead else overhead(loaded, recorded(plan), "ngram", say),
     )
     progress.clear()
@@ -102,7 +107,7 @@ def plan_of(args: argparse.Namespace) -> "Plan":
     """Return the plan of the flags.
 
     Raises:
-        ConfigError: A number is out of range or a class unknown.
+        ConfigError: A number is out of range, a class unknown, or a draft model missing.
     """
     for name, most in (
         ("per_class", 100),
@@ -112,6 +117,12 @@ def plan_of(args: argparse.Namespace) -> "Plan":
     ):
         given: int = getattr(args, name)
         require(1 <= given <= most, name, given, f"1 to {most}")
+    schemes = tuple(check_scheme(name) for name in _names(args.schemes))
+    if "draft_model" in schemes and args.draft_model is None:
+        raise ConfigError(
+            "the scheme draft_model needs a draft model and none is given; name a folder, a GGUF "
+            "file or a hub id with --draft-model, or leave the scheme out"
+        )
     chosen = prompts.of_class(_names(args.classes))
     by_class = {name: [p for p in chosen if p.prompt_class == name] for name in prompts.CLASSES}
 
@@ -119,10 +130,11 @@ def plan_of(args: argparse.Namespace) -> "Plan":
 
     return Plan(
         prompts=tuple(p for found in by_class.values() for p in found[: args.per_class]),
-        schemes=tuple(check_scheme(name) for name in _names(args.schemes)),
+        schemes=schemes,
         draft_length=args.draft_length,
         tokens=args.max_tokens,
         repeats=args.repeats,
+        options=DrafterOptions(draft_model=args.draft_model),
     )
 
 

@@ -31,7 +31,6 @@ NEEDED = (
     "plotly",
     "altair",
 )
-MODEL_SPACE = 700_000_000  # bytes the embedded model takes while it is made ready
 SIGNS: dict[State, tuple[str, Tint]] = {
     "ok": ("ok      ", "blue"),
     "optional": ("optional", "grey"),
@@ -122,7 +121,7 @@ def _device() -> Iterator[Finding]:
 
 
 def _cache() -> Iterator[Finding]:
-    from specviz.models.store import cache_dir
+    from specviz.models.store import MODEL_MB, cache_dir
 
     folder = cache_dir()
     place = next(path for path in (folder, *folder.parents) if path.exists())
@@ -132,7 +131,7 @@ def _cache() -> Iterator[Finding]:
         yield Finding(
             "cache", "problem", value, "not writable: set SPECVIZ_CACHE to another folder"
         )
-    elif free < MODEL_SPACE:
+    elif free < MODEL_MB * 1_000_000:
         advice = "free some space, or set SPECVIZ_CACHE to a folder on another disk"
         yield Finding("cache", "problem", value, advice)
     else:

@@ -11,6 +11,7 @@ from specviz.cli import options, terminal
 from specviz.config import require
 from specviz.errors import ConfigError, SpecvizError
 from specviz.events import Finish, LosslessReport, Round
+from specviz.traces.store import check_place
 
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
@@ -43,6 +44,8 @@ def add_command(commands: "Commands") -> None:
 def command(args: argparse.Namespace) -> int:
     """Decode, print, save; an interrupted run prints and saves what was done."""
     check_destination(args.trace)
+    if args.trace:
+        check_place(Path(args.trace))
     limit: int | None = args.lossless_limit
     require(limit is None or limit >= 0, "lossless_limit", limit, "0 or more")
     request = options.request(args)
@@ -65,7 +68,7 @@ def load_models(
     progress = terminal.Progress()
     try:
         loaded = load(args.model, device=args.device, dtype=args.dtype, progress=progress)
-        return loaded, load_draft(loaded, request.config)
+        return loaded, load_draft(loaded, request.config, progress)
     finally:
         progress.clear()
 

@@ -50,6 +50,7 @@ def _output(trace: Trace) -> dict[str, Value]:
         "output_tokens": len(ids),
         "output_ids": ids,
         "text": trace.text,
+        "text_excludes_stop": bool(finish and finish.text_bytes is not None),
         "finish_reason": finish.reason if finish else None,
         "finish_detail": finish.detail if finish else None,
     }

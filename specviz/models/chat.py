@@ -10,9 +10,20 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from specviz.errors import ConfigError, ModelCorrupt
+from specviz.errors import ConfigError, ModelCorrupt, PromptError
 
 Message = Mapping[str, str]
+
+
+def check_text(text: str) -> None:
+    """Raise PromptError for half a surrogate pair, which no encoding can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PromptError(
+            f"the prompt has half a surrogate pair at character {error.start}, which is no "
+            "text; delete it"
+        ) from error
 
 
 class ChatTemplate:
@@ -34,20 +45,25 @@ class ChatTemplate:
 
         Raises:
             ConfigError: the template refuses these messages.
+            PromptError: a message is no text.
         """
+        for message in messages:
+            check_text(message["content"])  # here, where positions are still the writer's own
         try:
-            return self._template.render(
+            text = self._template.render(
                 messages=list(messages),
                 add_generation_prompt=True,
                 tools=None,
                 documents=None,
                 **self._special,
             )
+            text.encode()  # a template can write half a surrogate pair too
         # Whatever an expression in a template can do wrong in Python:
         except (jinja2.TemplateError, ArithmeticError, AttributeError, LookupError) as error:
             raise self._refused(error) from error
         except (TypeError, ValueError, RecursionError, MemoryError) as error:
             raise self._refused(error) from error
+        return text
 
     def _refused(self, error: Exception) -> ConfigError:
         return ConfigError(

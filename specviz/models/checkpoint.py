@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specviz.errors import ModelCorrupt, ModelNotFound, UnsupportedModel
+from specviz.models.refusals import check_sense
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +27,7 @@ class Checkpoint:
 
         Raises:
             ModelNotFound: There is no such folder, or no config.json in it.
-            ModelCorrupt: A file is not the JSON object it should be.
+            ModelCorrupt: A file is not the JSON object it should be, or makes no sense.
             UnsupportedModel: The model needs code of its own to run.
         """
         if not self.folder.is_dir():
@@ -38,6 +39,7 @@ class Checkpoint:
                 "saves it, or a .gguf file"
             )
         settings = read_json(path)
+        check_sense(settings)
         if "auto_map" in settings and "model_type" not in settings:
             raise UnsupportedModel(
                 f"{self.folder.name} runs only with code of its own (auto_map in config.json), and "

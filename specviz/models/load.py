@@ -54,7 +54,7 @@ def load(
     from specviz.models.text import Tokenizer
 
     progress = progress or silent
-    spec = (spec or DEFAULT).strip() or DEFAULT
+    spec = DEFAULT if spec is None else spec.strip()
     folder = find(spec, progress)
     checkpoint = Checkpoint(folder)
     checkpoint.settings()  # what is wrong with it is said before a dtype is measured
@@ -89,6 +89,10 @@ def find(spec: str, progress: Progress = silent) -> Path:
         from specviz.models.default import ensure_default
 
         return ensure_default(progress)
+    if not spec:
+        raise ModelNotFound(
+            "no model is named; give a folder, a .gguf file, owner/name or 'default'"
+        )
     path = Path(spec).expanduser()
     if path.suffix.lower() == ".gguf":
         from specviz.models.gguf import convert_gguf

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from specviz.errors import ModelCorrupt
+
 Settings = Mapping[str, object]
 
 ATTENTION = {"full_attention", "sliding_attention", "chunked_attention", "attention"}
@@ -41,7 +43,26 @@ RECURRENT_KEYS = (
     "ssm_state_size",
     "state_size",
 )
+MOST_LAYERS = 10_000
+LAYER_KEYS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 LENGTH_DEPENDENT_ROPE = ("dynamic", "longrope", "su")
+
+
+def check_sense(settings: Settings) -> None:
+    """Raise ModelCorrupt for a config.json that would confuse or stall whoever builds the model."""
+    for part in _parts(settings):
+        kind = part.get("model_type")
+        if not isinstance(kind, str | None):
+            raise ModelCorrupt(
+                f"config.json says model_type = {kind!r}; a name is needed: fetch the model again"
+            )
+        for key in LAYER_KEYS:
+            layers = part.get(key)
+            if isinstance(layers, int | float) and not layers <= MOST_LAYERS:
+                raise ModelCorrupt(
+                    f"config.json says {key} = {layers!r}; at most {MOST_LAYERS} layers are run: "
+                    "fetch the model again"
+                )
 
 
 def refusal(settings: Settings) -> str | None:
@@ -80,12 +101,12 @@ def _parts(settings: Settings) -> Iterator[Settings]:
 
 def _recurrence(settings: Settings) -> str | None:
     kind = settings.get("model_type")
-    if kind in RECURRENT_TYPES:
+    if isinstance(kind, str) and kind in RECURRENT_TYPES:
         return f"model_type {kind}"
     for key in ("layer_types", "layers_block_type", "block_types"):
         kinds = settings.get(key)
         for kind in kinds if isinstance(kinds, list) else ():
-            if kind not in ATTENTION:
+            if not isinstance(kind, str) or kind not in ATTENTION:
                 return f"{key} names {kind}"
     return next((key for key in RECURRENT_KEYS if settings.get(key) is not None), None)
 

@@ -17,6 +17,7 @@ from specviz.errors import CacheError
 
 Progress = Callable[[str, float], None]  # what is happening, fraction done 0..1
 
+MODEL_MB = 400  # what the embedded model takes while it is made ready
 MANIFEST = "manifest.json"
 CHUNK = 1 << 20
 
@@ -46,12 +47,11 @@ def cache_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            with suppress(OSError):
-                free = shutil.disk_usage(folder).free // 1_000_000
-                raise CacheError(
-                    f"the disk is full: {folder} has {free} MB left. Free some space, or set "
-                    "SPECVIZ_CACHE to a folder on another disk."
-                ) from error
+            raise CacheError(
+                f"the disk is full: {folder} cannot take more. The embedded model needs about "
+                f"{MODEL_MB} MB there. Free some space, or set SPECVIZ_CACHE to a folder on "
+                "another disk."
+            ) from error
         if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             raise CacheError(
                 f"{error.filename or folder} cannot be written. Make it writable, or set "

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer as Backend
 
-from specviz.errors import ConfigError, ModelCorrupt, ModelNotFound, PromptError, UnsupportedModel
-from specviz.models.chat import ChatTemplate, Message
+from specviz.errors import ConfigError, ModelCorrupt, ModelNotFound, UnsupportedModel
+from specviz.models.chat import ChatTemplate, Message, check_text
 
 _ROLES = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token")
 
@@ -106,13 +106,7 @@ class Tokenizer:
         return token in self._special
 
     def _encode(self, text: str, *, raw: bool) -> tuple[int, ...]:
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise PromptError(
-                f"the prompt has half a surrogate pair at character {error.start}, which is no "
-                "text; delete it"
-            ) from error
+        check_text(text)
         return tuple(self._backend.encode(text, add_special_tokens=raw).ids)
 
     def _read(self, token: int) -> bytes | None:
@@ -241,13 +235,21 @@ def _special_tokens(folder: Path, config: Json) -> dict[str, str]:
 
 def _template_source(folder: Path, config: Json) -> str | None:
     file = folder / "chat_template.jinja"
-    if file.is_file():
+    try:
         return file.read_text("utf-8")
-    source = config.get("chat_template")
-    if isinstance(source, list):  # several, by name
-        named = {item.get("name"): item.get("template") for item in source}
+    except FileNotFoundError:
+        source = config.get("chat_template")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelCorrupt(f"{file} is damaged ({error}). Download it again.") from error
+    if isinstance(source, list) and all(isinstance(item, dict) for item in source):
+        named = {str(item.get("name")): item.get("template") for item in source}
         source = named.get("default") or next(iter(named.values()), None)
-    return source if isinstance(source, str) else None
+    if not isinstance(source, str | None):
+        raise ModelCorrupt(
+            f"{folder / 'tokenizer_config.json'} has a chat_template that is no text. Download it "
+            "again, or take the entry out to send raw text."
+        )
+    return source
 
 
 def _end_ids(folder: Path, special: Mapping[str, str], backend: Backend) -> tuple[int, ...]:

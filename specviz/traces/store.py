@@ -59,11 +59,27 @@ def _dump(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def check_place(path: Path) -> None:
+    """Refuse what cannot be replaced by a file: a device, a pipe, a folder.
+
+    Raises:
+        TraceError: one of these has that name.
+    """
+    if path.exists() and not path.is_file():
+        raise TraceError(
+            f"cannot write the trace {path}: that is a folder, a device or a pipe. Give the name "
+            "of a file, new or to be replaced."
+        )
+
+
 def save(trace: Trace, path: Path | str) -> None:
     """Write a trace file, or nothing; gzipped when large or when the name ends in .gz.
 
+    A link is followed: the file behind it is replaced.
+
     Raises:
-        TraceError: the trace is not consistent or too large, or the disk refuses.
+        TraceError: the trace is not consistent or too large, there is something else than a file
+            of that name, or the disk refuses.
     """
     path = Path(path)
     raw = to_json(trace).encode()
@@ -76,12 +92,14 @@ def save(trace: Trace, path: Path | str) -> None:
         raw = gzip.compress(raw, 6, mtime=0)
     temporary: str | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".trace-", dir=path.parent)
+        check_place(path)
+        place = Path(os.path.realpath(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".trace-", dir=place.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(raw)
         os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        os.replace(temporary, place)
     except OSError as e:
         if temporary is not None:
             with suppress(OSError):

@@ -141,7 +141,7 @@ def _prompt_name(name: str) -> str:
 
 
 def _preview(prompt: BuiltInPrompt) -> None:
-    with st.container(height=96, border=True):
+    with st.container(height=112, border=True):
         st.text(prompt.text)
     st.button(
         _("Edit this prompt"),

@@ -59,13 +59,18 @@ def decided(trace: Trace, at: Cursor) -> list[Node]:
 
 
 def default(state: State, event: Round, nodes: list[Node], at: Cursor) -> Node:
-    """Return the token to explain first: the one picked, just decided, refused, or the last."""
+    """Return the token to explain first: the one picked, just decided, or most telling.
+
+    That is the first draft refused; what stands behind the end of the text tells least.
+    """
     if state.chosen is not None and state.chosen[0] == event.index and state.chosen[1] in nodes:
         return state.chosen[1]
     if at.micro:
         return nodes[-1]
     refused = [node for node, fate in enumerate(event.fates) if fate == "rejected"]
-    return refused[-1] if refused else LAST
+    if refused and not event.past_end:
+        return refused[0]
+    return event.path[-1] if event.path else LAST
 
 
 def name(event: Round, node: Node, pieces: Mapping[int, bytes]) -> str:
@@ -84,15 +89,15 @@ def under_way(event: Round, at: Cursor, pieces: Mapping[int, bytes]) -> str:
     step = micro_steps(event)[at.micro - 1]
     if step.node is None:
         text = _("Round {round}: the target scores {rows} rows in one pass.")
-        return text.format(round=event.index, rows=len(event.draft) + 1)
+        return text.format(round=event.index + 1, rows=len(event.draft) + 1)
     token = quote(pieces, event.draft.tokens[step.node])
     depth = event.draft.depths[step.node]
     if step.kind == "draft":
         text = _("Round {round}: the drafter proposes {token} as draft {n}.")
-        return text.format(round=event.index, token=token, n=depth)
+        return text.format(round=event.index + 1, token=token, n=depth)
     accepted = next(check.accepted for check in event.checks if check.node == step.node)
     if accepted:
         text = _("Round {round}: draft {n}, {token}, is accepted.")
     else:
         text = _("Round {round}: draft {n}, {token}, is rejected.")
-    return text.format(round=event.index, token=token, n=depth)
+    return text.format(round=event.index + 1, token=token, n=depth)

@@ -42,8 +42,8 @@ class Field:
         if isinstance(self.default, str):
             return _("text of up to {n} characters").format(n=SHORT)
         if self.high == math.inf:
-            return _("{low:g} or more").format(low=self.low)
-        return _("{low:g} to {high:g}").format(low=self.low, high=self.high)
+            return _("{low} or more").format(low=_plain(self.low))
+        return _("{low} to {high}").format(low=_plain(self.low), high=_plain(self.high))
 
     def parse(self, raw: str) -> Value:
         """Read the value out of a link.
@@ -54,7 +54,7 @@ class Field:
         value = self._read(raw)
         if value is None or not self._fits(value):
             text = _("{name} = {value!r} is not possible here; allowed: {allowed}")
-            raise ConfigError(text.format(name=self.key, value=raw[:60], allowed=self.allowed))
+            raise ConfigError(text.format(name=self.key, value=clipped(raw), allowed=self.allowed))
         return value
 
     def _fits(self, value: Value) -> bool:
@@ -75,6 +75,16 @@ class Field:
     def write(self, value: Value) -> str:
         """Return the value as `parse` reads it."""
         return str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+def _plain(number: float) -> str:
+    """Return a number without an exponent."""
+    return str(int(number)) if number == int(number) else f"{number:g}"
+
+
+def clipped(raw: str) -> str:
+    """Return the beginning of what a link says, marked where it was cut."""
+    return raw if len(raw) <= 60 else raw[:59] + "…"
 
 
 FIELDS: Mapping[str, Field] = {

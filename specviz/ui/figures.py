@@ -11,7 +11,8 @@ from specviz.traces.schema import Trace
 from specviz.ui.messages import literal
 from specviz.ui.run import Run
 from specviz.ui.state import State
-from specviz.words import _
+from specviz.views.speed import FEW
+from specviz.words import _, ngettext
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +38,40 @@ class _Key:
         return isinstance(other, _Key) and other.trace is self.trace
 
 
-def figures(trace: Trace) -> Figures:
-    """Return the numbers of a run, computed once for each state of it."""
-    return _figures(_Key(trace))
+def figures(trace: Trace, shown: int) -> Figures:
+    """Return the numbers of the first `shown` rounds, computed once for each state of a run."""
+    return _figures(_Key(trace), shown)
 
 
 @lru_cache(maxsize=32)
-def _figures(key: _Key) -> Figures:
-    trace = key.trace
+def _figures(key: _Key, shown: int) -> Figures:
+    trace, rounds = key.trace, key.trace.rounds[:shown]
     plain = trace.lossless.plain_tpot if trace.lossless else None
-    summary = summarise(trace.rounds)
-    found = alarms(trace.rounds, plain, trace.lossless)
+    summary = summarise(rounds)
+    found = alarms(rounds, plain, trace.lossless)
     return Figures(summary, plain, speedup(plain, summary.tpot), found)
 
 
 def show(state: State, trace: Trace) -> None:
     """Draw the strip and, below it, the verdicts."""
-    known = figures(trace)
+    shown = state.cursor.clamp(trace.rounds).rounds
+    known = figures(trace, shown)
+    st.caption(literal(scope(shown, len(trace.rounds))))
     with st.container(horizontal=True, gap="small"):
         _metrics(known, trace, state.run)
     for alarm in known.alarms:
         draw = {"error": st.error, "warning": st.warning, "info": st.info}[alarm.severity]
         draw(literal(alarm.sentence))
+
+
+def scope(shown: int, total: int) -> str:
+    """Say which rounds the numbers are about: the complete ones before the cursor."""
+    if not shown:
+        return _("Numbers start with the first complete round.")
+    if shown == total:
+        return ngettext("Numbers of {n} round", "Numbers of all {n} rounds", total).format(n=total)
+    text = ngettext("Numbers of round 1 of {all}", "Numbers of rounds 1-{n} of {all}", shown)
+    return text.format(n=shown, all=total)
 
 
 def _metrics(known: Figures, trace: Trace, run: Run) -> None:
@@ -79,14 +92,17 @@ def _metrics(known: Figures, trace: Trace, run: Run) -> None:
         _number(s.tpot and 1000 * s.tpot, "{:.1f} ms"),
         _("{how}, batch 1").format(how=how),
     )
-    measured = _("{how}, decoding only").format(how=how)
-    missing = _("plain decoding not measured")
+    note = _("{how}, decoding only").format(how=how)
+    if known.speedup is None:
+        note = _("not measured")
+    elif s.rounds < FEW:
+        note = _("too few rounds to tell")
     _metric(
         _("Speedup"),
         _number(known.speedup, "{:.2f}x"),
-        measured if known.speedup else missing,
+        note,
     )
-    word, note = verdict(trace.lossless)
+    word, note = verdict(trace.lossless, run)
     _metric(_("Against plain decoding"), word, note)
 
 
@@ -97,9 +113,7 @@ def _metric(label: str, value: str, note: str) -> None:
         delta=note,
         delta_arrow="off",
         delta_color="off",
-        border=True,
-        width=184,
-        height="stretch",
+        width=176,
     )
 
 
@@ -107,14 +121,33 @@ def _number(value: float | None, form: str) -> str:
     return _("n/a") if value is None else form.format(value)
 
 
-def verdict(report: LosslessReport | None) -> tuple[str, str]:
-    """Return the lossless verdict in a word and its reason."""
+def verdict(report: LosslessReport | None, run: Run) -> tuple[str, str]:
+    """Return the lossless verdict on the whole run in a word, and its reason."""
     if report is None or report.kind == "not-run":
-        return _("not checked"), _("switch on in More settings")
-    gap = "" if report.worst_gap is None else _("worst gap {x:.2g}").format(x=report.worst_gap)
-    tokens = _("{n} tokens").format(n=report.compared)
-    note = ", ".join(filter(None, (tokens, gap)))
+        return _("not checked"), _unchecked(run)
+    tokens = ngettext("{n} token", "{n} tokens", report.compared).format(n=report.compared)
+    note = _("whole run, {tokens}").format(tokens=tokens)
+    if report.compared < sum(event.acceptance_length for event in run.rounds):
+        note = _("the first {tokens}").format(tokens=tokens)
     if report.kind == "sampled":
         return _("sampled"), _("compared in distribution only")
     word = {"identical": _("identical"), "near-tie": _("near tie"), "BUG": _("BUG")}[report.kind]
     return word, note
+
+
+def _unchecked(run: Run) -> str:
+    """Say why a run was not compared, or when it will be."""
+    limit = run.order.check_limit if run.order else 0
+    if run.status == "checking":
+        return _("being compared")
+    if run.order is None:
+        return _("not in the file")
+    if not limit:
+        return _("switched off")
+    if run.status == "failed":
+        return _("the run failed")
+    if run.active or run.finish is None:
+        return _("after the run")
+    if sum(event.acceptance_length for event in run.rounds) > limit:
+        return _("longer than {n}").format(n=limit)
+    return _("check stopped")

@@ -13,7 +13,10 @@ from specviz.words import _
 def show(state: State) -> None:
     """Draw the menu; a file is only written when somebody asks for it."""
     with st.popover(_("Share and files"), icon=":material/share:"):
-        st.caption(_("A link to these settings and this place"))
+        if state.linkable:
+            st.caption(_("A link to these settings and this place"))
+        else:
+            st.caption(_("This run cannot be linked, only saved. A link to these settings"))
         st.code(links.share_url(st.context.url or "", state.link), language=None, wrap_lines=True)
         trace = state.run.trace()
         if trace is not None:
@@ -39,9 +42,11 @@ def _open(state: State) -> None:
     file = st.session_state["open"]
     if not state.news("open", file and file.file_id) or file is None:
         return
+    state.notes.clear()
     try:
         trace = store.load(file.getvalue())
     except TraceError as error:
-        state.notes.append(_("{name} was not opened. {why}").format(name=file.name, why=error))
+        text = _("{name} was not opened: {why}. Choose another file that specviz saved.")
+        state.notes.append(text.format(name=file.name, why=str(error).rstrip(".")))
         return
     state.show(Run.of_trace(trace, "opened"))

@@ -84,12 +84,13 @@ def _run_buttons(state: State, ordered: Ordered) -> None:
         on_click=_start,
         args=(state, order, 1),
     )
+    stopping = state.engine.stopping(state.run)
     st.button(
-        _("Stop"),
+        _("Stopping…") if stopping else _("Stop"),
         key="stop",
         icon=":material/stop_circle:",
         shortcut=None if off else "Escape",
-        disabled=not state.run.active,
+        disabled=not state.run.active or stopping,
         on_click=state.engine.stop,
     )
 

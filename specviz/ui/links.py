@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from specviz.errors import ConfigError
 from specviz.traces.timeline import Cursor
-from specviz.ui.fields import FIELDS, SHORT, Field, Value
+from specviz.ui.fields import FIELDS, SHORT, Field, Value, clipped
 from specviz.words import _
 
 LIVE = "live"
@@ -36,7 +36,7 @@ def read(query: Mapping[str, str], recordings: tuple[str, ...]) -> Place:
             else:
                 values[key] = _field(key).parse(raw)
         except ConfigError as error:
-            text = _("This link asked for something else: {problem}. The default is used.")
+            text = _("This link could not be used in full: {problem}. The default is used there.")
             notes.append(text.format(problem=str(error).rstrip(".")))
     return Place(values=values, run=run, cursor=cursor, notes=tuple(notes))
 
@@ -69,7 +69,7 @@ def share_url(base: str, query: str) -> str:
 def _field(key: str) -> Field:
     if key not in FIELDS:
         text = _("there is no setting {name!r}; there are: {allowed}")
-        raise ConfigError(text.format(name=key[:60], allowed=", ".join((*FIELDS, "run", "at"))))
+        raise ConfigError(text.format(name=clipped(key), allowed=", ".join((*FIELDS, "run", "at"))))
     return FIELDS[key]
 
 
@@ -77,7 +77,7 @@ def _run(raw: str, recordings: tuple[str, ...]) -> str:
     if raw not in (LIVE, *recordings):
         text = _("there is no recording {name!r}; there are: {allowed}")
         allowed = ", ".join((LIVE, *recordings))
-        raise ConfigError(text.format(name=raw[:60], allowed=allowed))
+        raise ConfigError(text.format(name=clipped(raw), allowed=allowed))
     return raw
 
 
@@ -85,5 +85,5 @@ def _cursor(raw: str) -> Cursor:
     cursor = Cursor.parse(raw)
     if cursor is None:
         text = _("at = {value!r} is no place in a run; allowed: a round and a step, as in 3.2")
-        raise ConfigError(text.format(value=raw[:60]))
+        raise ConfigError(text.format(value=clipped(raw)))
     return cursor

@@ -20,7 +20,7 @@ def show(state: State, problem: str) -> None:
     """Say what is wrong with the settings, the link and the run, each with a way out."""
     if problem:
         st.error(literal(problem), icon=":material/error:")
-    if state.engine.failure is not None:
+    if state.engine.failure is not None and state.engine.failure != state.run.failure:
         _failure(state.engine.failure)
     _run(state.run)
     _notes(state)
@@ -39,7 +39,7 @@ def _failure(failure: Failure) -> None:
         text = _("This is a bug in specviz; please report it. {what} What was computed is kept.")
     else:
         text = _("This could not be done. {what} Change the settings and run again.")
-    what = failure.message.rstrip(".") + "."
+    what = failure.message.replace("`", "'").rstrip(".") + "."
     st.error(literal(text.format(what=what)), icon=":material/error:")
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 from specviz.traces.schema import Trace
 from specviz.traces.timeline import Cursor, micro_steps
 from specviz.ui import decision_panel, speed_panel
+from specviz.ui.figures import scope
 from specviz.ui.messages import literal
 from specviz.ui.state import State
 from specviz.ui.table import table
@@ -102,8 +103,13 @@ def _tiles(state: State, trace: Trace, index: int) -> None:
 
 
 def _table(state: State, trace: Trace, index: int) -> None:
-    """Draw the text twin of the token pane; a row that is picked becomes the cursor's round."""
-    twin = text_twin(trace.rounds, trace.pieces)
+    """Draw the complete rounds before the cursor; a row that is picked becomes its round."""
+    shown = state.cursor.clamp(trace.rounds).rounds
+    if not shown:
+        st.markdown(_("No round is complete yet."))
+        return
+    twin = text_twin(trace.rounds[:shown], trace.pieces)
+    st.caption(literal(scope(shown, len(trace.rounds))))
     st.dataframe(
         dict(zip(twin.columns, zip(*twin.rows, strict=True), strict=True)),
         key="rounds-table",
@@ -111,9 +117,9 @@ def _table(state: State, trace: Trace, index: int) -> None:
         height=360,
         on_select=lambda: _pick(state),
         selection_mode="single-row",
-        alt=_("Every round in words: drafted, accepted and committed tokens"),
+        alt=_("Rounds in words: drafted, accepted and committed tokens"),
     )
-    st.markdown(literal(twin.sentences[index]))
+    st.markdown(literal(twin.sentences[-1]))
 
 
 def _pick(state: State) -> None:

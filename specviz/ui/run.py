@@ -73,7 +73,8 @@ class Run:
         return cls(
             origin=origin,
             title=trace.title,
-            id=trace.run_id,
+            # A file may carry the id of a run that is on screen already, and yet differ from it.
+            id=trace.run_id if origin == "recorded" else uuid.uuid4().hex,
             status="done",
             head=trace,
             rounds=list(trace.rounds),

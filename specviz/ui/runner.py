@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from specviz.config import MAX_TOKENS, SessionConfig
-from specviz.errors import ConfigError, ModelError, SpecvizError, UnsupportedModel
+from specviz.errors import ConfigError, ModelError, SpecvizError
 from specviz.traces.schema import Branch
 from specviz.ui.run import Failure, Order, Run
+from specviz.ui.sessions import drafter_of, fresh, grafted, session_of
 from specviz.ui.weights import DEFAULT, Weights
 
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
-    from specviz.drafters.base import Drafter
     from specviz.drafters.suffix import SuffixHistory
     from specviz.heads.base import Head
     from specviz.models.load import Loaded
@@ -68,7 +68,7 @@ class Engine:
         trace = parent.trace()
         if trace is None or not 0 <= at <= len(trace.rounds):
             raise SpecvizError(f"cannot branch at round {at}: that run has no such round")
-        run = Run(origin="live", title=order.title, order=order, parent=Branch(parent.id, at))
+        run = Run(origin="live", title=order.title, order=order, parent=Branch(trace.run_id, at))
         run.trunk, run.forced, run.rounds = parent, forced, list(trace.rounds[:at])
         return self._begin(run, None)
 
@@ -98,6 +98,11 @@ class Engine:
         with self._lock:
             for job in self._jobs:
                 job.cancel.set()
+
+    def stopping(self, run: Run) -> bool:
+        """Whether a run was told to stop and is still at work."""
+        with self._lock:
+            return any(job.run is run and job.cancel.is_set() for job in self._jobs)
 
     def close(self) -> None:
         """End the thread after the round at work."""
@@ -141,8 +146,11 @@ class Engine:
             return
         run.status = "running"
         if run.session is None:
-            self._open(run)
-        session = _session(run)
+            self._open(job, run)
+        if run.session is None:  # stopped before the prompt was read
+            run.status = "paused"
+            return
+        session = session_of(run)
         goal = None if rounds is None else len(session.rounds) + rounds
         while session.finish is None and not job.cancel.is_set():
             if goal is not None and len(session.rounds) >= goal:
@@ -161,20 +169,22 @@ class Engine:
         from specviz.bench.runner import check_lossless
 
         run.status = "checking"
-        session, turn = _session(run), self.weights.turn
+        session, turn = session_of(run), self.weights.turn
         run.lossless = check_lossless(session, limit, job.cancel.is_set, turn)
         if run.lossless.plain_token is not None:
             run.learn(run.lossless.plain_token)
         run.status = "done" if run.finish else "paused"
 
-    def _open(self, run: Run) -> None:
+    def _open(self, job: Job, run: Run) -> None:
         request = self._equip(run)
         assert run.loaded is not None
         with self.weights.turn:
+            if job.cancel.is_set():
+                return
             if run.trunk is None:
-                run.session = _fresh(run, request, self._memory(run))
+                run.session = fresh(run, request, self._memory(run))
             else:
-                run.session = _grafted(run, request, self._memory(run))
+                run.session = grafted(run, request, self._memory(run))
         run.trunk = None
         self._introduce(run, request)
 
@@ -184,10 +194,11 @@ class Engine:
 
         assert run.order is not None
         order, run.loaded = run.order, self.weights.get(run.order.spec)
+        self.failure = None
         config = order.config
         try:
             run.draft = self._draft(run.loaded, config)
-            _drafter(run, config)  # refuses what was made for another vocabulary or scheme
+            drafter_of(run, config)
         except (ModelError, ConfigError) as error:
             run.notice, run.draft = str(error), None
             config = replace(config, scheme=PLAIN, draft_length=0)
@@ -226,74 +237,7 @@ class Engine:
 
         assert run.loaded is not None
         trace = to_trace(
-            _session(run), run.loaded, request, draft=run.draft, run_id=run.id, parent=run.parent
+            session_of(run), run.loaded, request, draft=run.draft, run_id=run.id, parent=run.parent
         )
         run.pieces.update(trace.pieces)
         run.head = replace(trace, rounds=())
-
-
-def _session(run: Run) -> "DecodeSession":
-    if run.session is None:
-        raise SpecvizError("this run has no session to go on with; start it again")
-    return run.session
-
-
-def _fresh(run: Run, request: "Request", history: "SuffixHistory") -> "DecodeSession":
-    from specviz.bench.runner import open_session
-
-    assert run.loaded is not None
-    return open_session(run.loaded, request, run.draft, history)
-
-
-def _grafted(run: Run, request: "Request", history: "SuffixHistory") -> "DecodeSession":
-    """Continue the first rounds of `run.trunk` under the settings of `run`."""
-    from specviz.bench.drafts import keeps_for
-
-    assert run.trunk is not None
-    session = run.trunk.session
-    if session is None or not keeps_for(session.target, run.draft):
-        session = _resumed(run.trunk, run, request)
-    return session.fork(
-        len(run.rounds),
-        drafter=_drafter(run, request.config, history),
-        params=request.params,
-        config=request.config,
-    )
-
-
-def _resumed(trunk: Run, run: Run, request: "Request") -> "DecodeSession":
-    """Rebuild a session by reading its text into a fresh cache.
-
-    Raises:
-        UnsupportedModel: The trace was made by another target.
-    """
-    from specviz.bench.drafts import listened_to
-    from specviz.session import DecodeSession
-
-    trace = trunk.trace()
-    assert trace is not None
-    assert run.loaded is not None
-    target, piece = run.loaded.target, run.loaded.tokenizer.piece
-    if trace.target.sha != target.config.sha:
-        raise UnsupportedModel(
-            f"this run was made by {trace.target.name}, and {target.config.name} is loaded; "
-            "choose that model as the target to branch from the run"
-        )
-    session = DecodeSession(
-        listened_to(target, run.draft),
-        _drafter(run, request.config),
-        trace.prompt,
-        trace.params,
-        trace.config,
-        piece=piece,
-    )
-    session.rounds.extend(trace.rounds[: len(run.rounds)])
-    session.target.prefill(session.tokens[len(trace.prompt) - 1 : -1])
-    return session
-
-
-def _drafter(run: Run, config: SessionConfig, history: "SuffixHistory | None" = None) -> "Drafter":
-    from specviz.drafters import make_drafter
-
-    assert run.loaded is not None
-    return make_drafter(config, run.loaded.target, run.loaded.tokenizer, run.draft, history)

@@ -1,10 +1,10 @@
-"""Two panels about the whole run: the speed formula with its numbers, the lossless report."""
+"""Two panels of numbers: the speed formula up to the cursor, the lossless report of the run."""
 
 import streamlit as st
 
 from specviz.events import LosslessReport
 from specviz.traces.schema import Trace
-from specviz.ui.figures import figures, verdict
+from specviz.ui.figures import figures, scope, verdict
 from specviz.ui.messages import literal
 from specviz.ui.state import State
 from specviz.ui.table import table
@@ -18,20 +18,27 @@ NO_BAR = {"displayModeBar": False}
 
 
 def show(state: State, trace: Trace, index: int) -> None:
-    """Draw the formula with the numbers of the rounds up to the cursor."""
-    plain = figures(trace).plain_tpot
-    view = speed_view(trace, index + 1, plain, live=state.run.origin == "live")
-    st.caption(literal(view.label))
+    """Draw the formula with the numbers of the complete rounds before the cursor."""
+    shown = state.cursor.clamp(trace.rounds).rounds
+    plain = figures(trace, shown).plain_tpot
+    view = speed_view(trace, shown, plain, live=state.run.origin == "live")
+    st.caption(literal(f"{scope(shown, len(trace.rounds))} · {view.label}"))
     for line in view.formula:
         st.markdown(literal(line))
     left, right = st.columns(2)
     left.metric(_("Predicted"), view.predicted or _("n/a"))
-    right.metric(_("Measured"), view.measured or _("n/a"))
+    right.metric(
+        _("Measured"),
+        view.measured or _("n/a"),
+        delta=view.unsure or None,
+        delta_arrow="off",
+        delta_color="off",
+    )
     st.plotly_chart(
         time_chart(view.parts, view.labels), key="time-chart", config=NO_BAR, alt=view.reading
     )
     st.plotly_chart(
-        lengths_chart(view.lengths, view.mean_length),
+        lengths_chart(view.lengths, view.mean_length, view.first),
         key="lengths-chart",
         config=NO_BAR,
         alt=view.reading,
@@ -41,7 +48,7 @@ def show(state: State, trace: Trace, index: int) -> None:
 
 def show_check(state: State, trace: Trace, index: int) -> None:
     """Draw the lossless report, and offer it where it was not made."""
-    word, note = verdict(trace.lossless)
+    word, note = verdict(trace.lossless, state.run)
     st.markdown(f"**{literal(word)}** · {literal(note)}")
     run, report = state.run, trace.lossless
     if report is None or report.kind == "not-run":

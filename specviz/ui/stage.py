@@ -36,9 +36,9 @@ def _stage(state: State, ordered: Ordered, interval: float | None) -> None:
     _play(state, rounds)
     header.show(state, ordered, trace)
     messages.show(state, ordered.problem)
-    if trace is None:
+    if trace is None and state.run.active:
         st.info(_("The rounds appear here as soon as the model has read the prompt."))
-    else:
+    elif trace is not None:
         _explain(state, ordered, trace)
     address.show(state.link)
     if pace(state) != interval:

@@ -19,6 +19,7 @@ from specviz.ui.playback import Playback
 from specviz.ui.run import Order, Run
 from specviz.ui.runner import Engine
 from specviz.ui.weights import Weights
+from specviz.words import _
 
 KEY = "specviz"
 RECORDINGS = Path(__file__).parents[1] / "recordings"
@@ -95,8 +96,17 @@ class State:
         values = self.run.settings or settings()
         at = self.awaited or self.cursor
         rounds = self.run.rounds
-        place = None if self.follow or at == Cursor.end(rounds) else at
+        home = opening(rounds) if self.run is self._first_recording() else Cursor.end(rounds)
+        place = None if self.follow or at == home or not self.linkable else at
         return links.write(values, self._name(), place)
+
+    @property
+    def linkable(self) -> bool:
+        """Whether a link can lead to this run: files and branches are only on this machine."""
+        return self.run.settings is not None or self.run in self.recordings.values()
+
+    def _first_recording(self) -> Run | None:
+        return next(iter(self.recordings.values()), None)
 
     def _name(self) -> str:
         names = [name for name, run in self.recordings.items() if run.id == self.shown]
@@ -109,6 +119,17 @@ class State:
         own = [name for name in self.runs if name not in recorded and name != self.shown]
         for name in own[: max(0, len(own) + 1 - MOST_RUNS)]:
             del self.runs[name]
+
+
+def opening(rounds: Sequence[Round]) -> Cursor:
+    """Return the place to open a run at: behind the last round that kept some drafts, not all.
+
+    A refusal behind the end of the text is no example. Without an example it is the end.
+    """
+    for event in reversed(rounds):
+        if not event.past_end and {"accepted", "rejected"} <= set(event.fates):
+            return Cursor(event.index + 1)
+    return Cursor.end(rounds)
 
 
 @st.cache_resource(show_spinner=False)
@@ -173,4 +194,9 @@ def _first() -> State:
         state.repeat, state.awaited = True, place.cursor
     elif place.cursor is not None:
         state.move(place.cursor)
+        if state.cursor != place.cursor:
+            text = _("This link asked for place {at}, which this run has not; {there} is shown.")
+            state.notes.append(text.format(at=place.cursor, there=state.cursor))
+    elif state.run is state._first_recording():
+        state.move(opening(state.run.rounds))
     return state

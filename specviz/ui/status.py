@@ -6,7 +6,7 @@ from specviz.ui.controls import chosen_target
 from specviz.ui.messages import literal
 from specviz.ui.state import State
 from specviz.ui.weights import DEFAULT
-from specviz.words import _
+from specviz.words import _, ngettext
 
 POLL = 0.5  # seconds
 
@@ -31,7 +31,11 @@ def _line(state: State, spec: str, waiting: bool) -> None:
         shape = held.target.config
         st.caption(
             literal(
-                _("{name} is ready · {layers} layers, G = {group} · {device}, {dtype}").format(
+                ngettext(
+                    "{name} is ready · {layers} layer, G = {group} · {device}, {dtype}",
+                    "{name} is ready · {layers} layers, G = {group} · {device}, {dtype}",
+                    shape.layers,
+                ).format(
                     name=shape.name,
                     layers=shape.layers,
                     group=shape.group_size,
@@ -45,7 +49,17 @@ def _line(state: State, spec: str, waiting: bool) -> None:
         st.progress(progress.fraction, text=literal(text))
     elif waiting:
         st.progress(0.0, text=literal(_("{name} is about to be loaded").format(name=name)))
+    elif _failed(state, spec):
+        text = _("{name} could not be loaded; Run live tries again")
+        st.caption(literal(text.format(name=name)))
     else:
         st.caption(literal(_("{name} is loaded when you run").format(name=name)))
     if waiting and state.greeted and (held is not None or not state.engine.busy):
         st.rerun()
+
+
+def _failed(state: State, spec: str) -> bool:
+    """Whether the last attempt at this model, ahead of a run or for one, failed."""
+    order = state.run.order
+    tried = state.run.status == "failed" and order is not None and order.spec == spec
+    return tried or (spec == DEFAULT and state.engine.failure is not None)

@@ -56,9 +56,10 @@ def show(state: State, ordered: Ordered, trace: Trace) -> None:
         _play_button(state)
         for move in forward:
             _button(state, move, "right")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _place(state, len(trace.rounds))
         branching.show(state, ordered, trace)
         _keys_and_speed()
-    _place(state, len(trace.rounds))
 
 
 def _button(state: State, move: Move, side: Literal["left", "right"]) -> None:

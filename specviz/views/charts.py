@@ -29,7 +29,7 @@ def decision_chart(shown: Decision) -> "Figure":
     figure.update_layout(
         barmode="group",
         bargroupgap=0.12,
-        height=90 + (28 if shown.own else 46) * len(places),
+        height=90 + (10 + 9 * len(shown.series)) * len(places),
         margin=_MARGIN,
         legend=_LEGEND,
         xaxis={"title": {"text": _("probability")}, "range": [0, 1], "fixedrange": True},
@@ -65,7 +65,7 @@ def _decision_bars(shown: Decision, labels: list[str]) -> "list[Bar]":
             hovertemplate="%{customdata}: %{x:.3g}<extra>" + names[series] + "</extra>",
         )
         for series, (colour, pattern) in SERIES.items()
-        if not (shown.own and series in ("overlap", "residual"))
+        if series in shown.series
     ]
 
 
@@ -98,13 +98,16 @@ def time_chart(parts: Mapping[str, float], labels: Mapping[str, str]) -> "Figure
 
 
 def lengths_chart(lengths: Sequence[int], mean: float, first: int = 0) -> "Figure":
-    """Draw tokens committed per round, from round `first` on, with the mean as a line."""
+    """Draw tokens committed per round, from round `first` on, with the mean as a line.
+
+    `first` is an index; the axis counts rounds from 1.
+    """
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure(
         [
             Bar(
-                x=list(range(first, first + len(lengths))),
+                x=list(range(first + 1, first + 1 + len(lengths))),
                 y=list(lengths),
                 marker={"color": SERIES["overlap"][0]},
             )
@@ -122,7 +125,7 @@ def lengths_chart(lengths: Sequence[int], mean: float, first: int = 0) -> "Figur
         margin=_MARGIN,
         xaxis={
             "title": {"text": _("round")},
-            "tick0": first,
+            "tick0": first + 1,
             "dtick": max(1, len(lengths) // 8),
             "fixedrange": True,
         },

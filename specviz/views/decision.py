@@ -6,7 +6,7 @@ from math import exp
 
 from specviz.config import SamplingParams, SessionConfig
 from specviz.events import Candidate, Check, Round
-from specviz.views.cards import number, rank
+from specviz.views.cards import check_digits, digits_apart, greedy_note, number, rank
 from specviz.views.sentences import refused_nodes
 from specviz.views.spelling import quote
 from specviz.words import _
@@ -43,16 +43,30 @@ class Decision:
     lines: tuple[str, ...]
     bars: tuple[Bar, ...]  # empty if no distribution was recorded
     own: bool  # p is the model's own (temperature 1): a greedy p is all on one token
+    drawn_from_p: bool = False  # no draft has a say in this row: a bonus, or plain decoding
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """What the bars show of a token, attributes of `Bar` in the order of the table."""
+        if self.drawn_from_p:
+            return ("p",)
+        return ("p", "q") if self.own else ("p", "q", "overlap", "residual")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (_("Token"), "p", "q", "min(p, q)", "max(p - q, 0)")
+        names = {
+            "p": _("p, model's own") if self.own else "p",
+            "q": "q",
+            "overlap": "min(p, q)",
+            "residual": "max(p - q, 0)",
+        }
+        return (_("Token"), *(names[series] for series in self.series))
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The chart as a table."""
         return tuple(
-            (b.label, *(number(x) for x in (b.p, b.q, b.overlap, b.residual))) for b in self.bars
+            (b.label, *(number(getattr(b, series)) for series in self.series)) for b in self.bars
         )
 
     @property
@@ -62,17 +76,21 @@ class Decision:
         if not named:
             return _("No distribution was recorded for this decision.")
         first = max(named, key=lambda bar: bar.p)
-        if self.own:
-            text = _("The target likes {token} best (p = {p}); {other} has p = {q}.")
-            other = next((bar for bar in named if bar.chosen), first)
-            if other is first:
-                text = _("The target likes {token} best (p = {p}).")
-            return text.format(
-                token=first.label, p=number(first.p), other=other.label, q=number(other.p)
-            )
+        if "overlap" not in self.series:
+            return _favourite(first, next((bar for bar in named if bar.chosen), first))
         text = _("The target likes {token} best (p = {p}); target and draft share {shared} of 1.")
         shared = min(1.0, sum(bar.overlap for bar in self.bars))
         return text.format(token=first.label, p=number(first.p), shared=number(shared))
+
+
+def _favourite(first: Bar, other: Bar) -> str:
+    if other is first:
+        text = _("The target likes {token} best (p = {p}).")
+        return text.format(token=first.label, p=number(first.p))
+    digits = digits_apart(first.p, other.p)
+    text = _("The target likes {token} best (p = {p}); {other} has p = {q}.")
+    p, q = number(first.p, digits), number(other.p, digits)
+    return text.format(token=first.label, p=p, other=other.label, q=q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +108,7 @@ def decision(event: Round, node: int | str, settings: Settings) -> Decision:
         return _own_token(event, settings)
     token = quote(settings.pieces, event.draft.tokens[node])
     title = _("Round {round}, draft {n}: {token}").format(
-        round=event.index, n=event.draft.depths[node], token=token
+        round=event.index + 1, n=event.draft.depths[node], token=token
     )
     check = next((c for c in event.checks if c.node == node), None)
     row = event.draft.parents[node] + 1
@@ -100,12 +118,10 @@ def decision(event: Round, node: int | str, settings: Settings) -> Decision:
     if check is not None and node in event.past_end:
         lines.append(_("It lies behind the end of the text, so it does not count."))
     lines += _processor_lines(event, node, settings)
-    return Decision(
-        title,
-        tuple(lines),
-        _bars(event, row, event.draft.tokens[node], settings),
-        settings.params.greedy,
-    )
+    bars = _bars(event, row, event.draft.tokens[node], settings)
+    if bars and settings.params.greedy:
+        lines.append(greedy_note())
+    return Decision(title, tuple(lines), bars, settings.params.greedy)
 
 
 def _unchecked(event: Round, node: int) -> str:
@@ -121,13 +137,15 @@ def _check_lines(event: Round, check: Check, row: int, settings: Settings) -> li
         return _block_lines(event, check)
     verdict = _("accepted") if check.accepted else _("rejected")
     sign = "<" if check.accepted else "≥"
+    digits = check_digits(check)
     lines = []
     if event.q_kind == "point":
         lines.append(_("The drafter named one token (q = 1), so the threshold is p itself."))
     numbers = _("p = {p}, q = {q}, threshold = min(1, p / q) = {threshold}")
-    limit = number(check.threshold)
-    lines.append(numbers.format(p=number(check.p), q=number(check.q), threshold=limit))
-    lines.append(f"u = {number(check.u)} {sign} {limit} → {verdict}")
+    limit = number(check.threshold, digits)
+    p, q = number(check.p, digits), number(check.q, digits)
+    lines.append(numbers.format(p=p, q=q, threshold=limit))
+    lines.append(f"u = {number(check.u, digits)} {sign} {limit} → {verdict}")
     return lines
 
 
@@ -175,7 +193,7 @@ def _block_lines(event: Round, check: Check) -> list[str]:
     for each in event.checks[: check.node + 1]:
         before, weight = weight, min(weight * each.p / each.q, 1.0) if each.q else 1.0
     assert check.u is not None
-    passes = check.u < check.threshold
+    passes, digits = check.u < check.threshold, digits_apart(check.u, check.threshold)
     sign = "<" if passes else "≥"
     first = _("p = {p}, q = {q}; weight = min({before} · p / q, 1) = {weight}")
     lines = [
@@ -184,9 +202,9 @@ def _block_lines(event: Round, check: Check) -> list[str]:
         ),
         _("test of the first {n}: u = {u} {sign} h = {h} → {verdict}").format(
             n=check.node + 1,
-            u=number(check.u),
+            u=number(check.u, digits),
             sign=sign,
-            h=number(check.threshold),
+            h=number(check.threshold, digits),
             verdict=_("passes") if passes else _("fails"),
         ),
     ]
@@ -207,14 +225,14 @@ def _processor_lines(event: Round, node: int, settings: Settings) -> list[str]:
 
 
 def _own_token(event: Round, settings: Settings) -> Decision:
-    title = _("Round {round}: the target's own token").format(round=event.index)
+    title = _("Round {round}: the target's own token").format(round=event.index + 1)
     if event.last_token is None:
         ended = _("The text ended on a draft, so this round has no token of the target's own.")
         return Decision(title, (ended,), (), settings.params.greedy)
     row = event.path[-1] + 1 if event.path else 0
     token = quote(settings.pieces, event.last_token)
     title = _("Round {round}, the target's own token: {token}").format(
-        round=event.index, token=token
+        round=event.index + 1, token=token
     )
     lines = [_why(event, settings, row)]
     if event.last_kind != "forced":
@@ -223,7 +241,10 @@ def _own_token(event: Round, settings: Settings) -> Decision:
         text = _("Before penalties and bias, at temperature 1, the model gave it {p}.")
         lines.append(text.format(p=number(exp(event.last_logprob))))
     bars = _bars(event, row, event.last_token, settings)
-    return Decision(title, tuple(lines), bars, settings.params.greedy)
+    if bars and settings.params.greedy and event.last_kind != "forced":
+        lines.append(greedy_note())
+    drawn_from_p = event.last_kind != "recovered"
+    return Decision(title, tuple(lines), bars, settings.params.greedy, drawn_from_p)
 
 
 def _why(event: Round, settings: Settings, row: int) -> str:
@@ -235,7 +256,7 @@ def _why(event: Round, settings: Settings, row: int) -> str:
     if event.last_kind == "bonus":
         text = _(
             "Nothing was refused. The pass scored {rows} rows for {n} drafts, and the row behind "
-            "the last accepted draft gives this token at no cost."
+            "the last accepted draft gives this token without a pass of its own."
         )
         return text.format(rows=len(event.draft) + 1, n=len(event.draft))
     old = ", ".join(

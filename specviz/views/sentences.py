@@ -29,7 +29,7 @@ def text_twin(rounds: Sequence[Round], pieces: Mapping[int, bytes]) -> Twin:
 def _row(event: Round, pieces: Mapping[int, bytes]) -> tuple[str, ...]:
     kept = [event.draft.tokens[node] for node in event.path]
     groups = (event.draft.tokens, kept, event.committed)
-    return (str(event.index), *(quote(pieces, *group) if group else "" for group in groups))
+    return (str(event.index + 1), *(quote(pieces, *group) if group else "" for group in groups))
 
 
 def sentence(event: Round, pieces: Mapping[int, bytes]) -> str:
@@ -37,15 +37,15 @@ def sentence(event: Round, pieces: Mapping[int, bytes]) -> str:
     drafted = len(event.draft)
     last = "" if event.last_token is None else quote(pieces, event.last_token)
     if event.last_kind == "forced":
-        return _("Round {round}: you put in {token}.").format(round=event.index, token=last)
+        return _("Round {round}: you put in {token}.").format(round=event.index + 1, token=last)
     if not drafted:
         text = _("Round {round}: nothing drafted, the target wrote {token}.")
-        return text.format(round=event.index, token=last)
+        return text.format(round=event.index + 1, token=last)
     start = ngettext(
         "Round {round}: drafted {n}, accepted {accepted}",
         "Round {round}: drafted {n}, accepted {accepted}",
         drafted,
-    ).format(round=event.index, n=drafted, accepted=len(event.path))
+    ).format(round=event.index + 1, n=drafted, accepted=len(event.path))
     return start + _ending(event, pieces, last)
 
 

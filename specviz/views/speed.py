@@ -12,6 +12,9 @@ from specviz.words import _, ngettext
 
 SPARK = 120  # rounds in the sparkline, the latest
 
+FEW = 5  # with fewer rounds a measured speedup is mostly chance
+RECORDING = 0.03  # share of the time above which recording details is said to cost
+
 # Speedup of plain decoding, up to the noise of measuring.
 EVEN = 0.02
 
@@ -24,6 +27,7 @@ class SpeedView:
     formula: tuple[str, ...]
     predicted: str  # with unit, "" if unknown
     measured: str
+    unsure: str  # stands beside `measured` where it cannot be believed, else ""
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]  # quantity, value, how it is known
     parts: Mapping[str, float]  # of a mean round, for charts.time_chart
@@ -49,9 +53,10 @@ def speed_view(trace: Trace, shown: int, plain_tpot: float | None, *, live: bool
     names = ("draft", "score", "verify", "commit", "other")
     return SpeedView(
         label=_label(trace, live),
-        formula=_formula(summary, plain_tpot, predicted),
+        formula=(*_formula(summary, plain_tpot, predicted), *_doubts(summary, measured)),
         predicted=_times(predicted),
         measured=_times(measured),
+        unsure=_unsure(summary, measured),
         columns=(_("Quantity"), _("Value"), _("How it is known")),
         rows=_rows(summary, plain_tpot),
         parts={name: 1000 * getattr(mean, name) for name in names},
@@ -121,6 +126,29 @@ def _formula(s: Summary, plain: float | None, predicted: float | None) -> tuple[
     return (first, numbers, left)
 
 
+def _doubts(s: Summary, measured: float | None) -> list[str]:
+    """Say what stands between the measured time and what it is taken for."""
+    lines, unsure = [], _unsure(s, measured)
+    if unsure:
+        over = ngettext(
+            "Measured over {n} round: {x}, {unsure}.",
+            "Measured over {n} rounds: {x}, {unsure}.",
+            s.rounds,
+        )
+        lines.append(over.format(n=s.rounds, x=_times(measured), unsure=unsure))
+    time = s.timing
+    if s.tpot is not None and time.record > RECORDING * time.total:
+        text = _("Recording details took {ms} per round ({share} of it); without, {x} per token.")
+        bare = (time.total - time.record) / s.output_tokens
+        share = f"{time.record / time.total:.0%}"
+        lines.append(text.format(ms=_ms(s.mean_timing.record), share=share, x=_ms(bare)))
+    return lines
+
+
+def _unsure(s: Summary, measured: float | None) -> str:
+    return "" if measured is None or s.rounds >= FEW else _("too few rounds to tell")
+
+
 def _rows(s: Summary, plain: float | None) -> tuple[tuple[str, ...], ...]:
     mean = s.mean_timing
     over = ngettext("measured, mean of {n} round", "measured, mean of {n} rounds", s.rounds)
@@ -157,6 +185,9 @@ def _reading(s: Summary, predicted: float | None, measured: float | None) -> str
         return text.format(length=length)
     if s.asked == 0:
         return _("This is plain decoding itself.")
+    if s.rounds < FEW:
+        text = _("{length} tokens per round, so far {gain} of plain decoding: {unsure}.")
+        return text.format(length=length, gain=_times(measured), unsure=_unsure(s, measured))
     if measured > 1 + EVEN:
         text = _("{length} tokens per round made it {gain} as fast as plain decoding.")
     elif measured < 1 - EVEN:

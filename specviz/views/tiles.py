@@ -98,10 +98,11 @@ def _lines(tiling: Tiling, group: int, nodes: int) -> tuple[str, ...]:
     if tiling.tiles > 1:
         verdict = _("The rows overflow one tile: drafts up to D* = {d} would have fitted.")
     else:
-        verdict = _("Drafts up to D* = {d} fit the same tile: this kernel does them for free.")
+        verdict = _("Drafts up to D* = {d} fit the same tile: the kernel computes its rows anyway.")
     source = _(
-        "A picture of a GPU kernel that packs the heads of a group; this run's device may use "
-        "other tiles."
+        "A picture of a GPU kernel that packs the heads of a group. Only rows of its tiles are "
+        "free; other work grows with the draft, and this run's device may use other tiles. The "
+        "time it took is in the Speed panel."
     )
     return rows, filled, verdict.format(d=longest), source
 

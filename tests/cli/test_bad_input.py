@@ -56,6 +56,8 @@ def test_a2_an_unknown_scheme_lists_the_valid_ones_before_anything_is_loaded(cal
         (("--seed", "-1"), "seed"),
         (("--seed", str(2**70)), "seed"),
         (("--stop", ""), "stop"),
+        (("--stop", "a\udcff"), "stop"),  # how a byte that is no UTF-8 reaches a program
+        (("--draft-model", ""), "draft_model"),
         (("--logit-bias", "x"), "logit_bias"),
         (("--logit-bias", "5"), "logit_bias"),
         (("--logit-bias=-5=1",), "logit_bias"),
@@ -77,6 +79,10 @@ def test_words_in_place_of_numbers_are_refused(call: Call) -> None:
 
 def test_a_missing_model_is_named(call: Call, tmp_path: Path) -> None:
     refused(call("run", "--prompt", "a", "--model", str(tmp_path / "none")), "none")
+
+
+def test_an_empty_name_is_no_model(call: Call) -> None:
+    refused(call("run", "--prompt", "a", "--model", ""), "no model is named")
 
 
 def test_a_truncated_model_is_refused(call: Call, model: Path, tmp_path: Path) -> None:
@@ -140,6 +146,15 @@ def test_an_unknown_prompt_id_lists_the_ids(decode: Call) -> None:
 def test_a_trace_that_cannot_be_saved_is_refused_before_the_run(call: Call, tmp_path: Path) -> None:
     out = str(tmp_path / "no" / "run.json")
     refused(call("run", "--prompt", "a", "--model", "/no/such", "--trace", out), "run.json")
+
+
+def test_a_pipe_is_no_trace_and_is_left_alone(call: Call, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    outcome = call("run", "--prompt", "a", "--model", "/no/such", "--trace", str(pipe))
+    refused(outcome, "a device or a pipe")
+    refused(call("trace", "import", "ngram-copy", "-o", str(pipe)), "a device or a pipe")
+    assert pipe.is_fifo()
 
 
 def test_a_bad_request_ends_a_real_process_with_status_2_and_no_traceback() -> None:

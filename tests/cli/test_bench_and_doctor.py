@@ -15,6 +15,14 @@ def test_bench_prints_one_json_object(call: Call, model: Path) -> None:
     assert outcome.json["peers"] == []
 
 
+def test_bench_measures_a_draft_model(call: Call, model: Path) -> None:
+    flags = ("--model", str(model), "--device", "cpu", "--dtype", "float32", "-D", "2")
+    small = ("--classes", "maths", "--max-tokens", "4", "--repeats", "1", "--no-overhead")
+    draft = ("--schemes", "draft_model", "--draft-model", str(model))
+    plain, row = call("bench", *flags, *small, *draft, "--json").json["schemes"]
+    assert (plain["scheme"], row["scheme"]) == ("none", "draft_model")
+
+
 @pytest.mark.parametrize(
     ("flags", "word"),
     [
@@ -22,6 +30,10 @@ def test_bench_prints_one_json_object(call: Call, model: Path) -> None:
         (("--max-tokens", "-3"), "max_tokens"),
         (("-D", "0"), "draft_length"),
         (("--classes", "poems"), "poems"),
+        (("--classes", ""), "no prompt class"),
+        (("--classes", " ,"), "no prompt class"),
+        (("--schemes", "draft_model"), "--draft-model"),
+        (("--schemes", "draft_model", "--draft-model", ""), "draft_model"),
         (("--schemes", "gram"), "gram"),
         (("--against", "magic"), "magic"),
     ],

@@ -1,5 +1,6 @@
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,7 @@ def test_the_counts_of_one_run_agree_with_each_other(decode: Call) -> None:
     facts = decode("--json", "--ignore-eos").json
     assert facts["output_tokens"] == len(facts["output_ids"]) == 24
     assert facts["finish_reason"] == "length"
+    assert facts["text_excludes_stop"] is False
     assert facts["acceptance_length"] == facts["output_tokens"] / facts["rounds"]
     assert facts["accepted"] <= facts["drafted"]
 
@@ -89,6 +91,12 @@ def test_g6_max_tokens_is_never_overshot(decode: Call, model: Path) -> None:
     facts = decode("--json", *same, "--max-tokens", "7").json
     assert facts["output_tokens"] == 7
     assert facts["finish_reason"] == "length"
+
+
+def test_the_progress_of_a_draft_model_is_shown(decode: Call, model: Path, tmp_path: Path) -> None:
+    draft = shutil.copytree(model, tmp_path / "small-one")
+    outcome = decode("--json", "--scheme", "draft_model", "--draft-model", str(draft))
+    assert "loading small-one" in outcome.err
 
 
 def test_a_draft_length_beyond_what_is_left_is_fine(decode: Call) -> None:

@@ -190,6 +190,7 @@ def test_a_missing_file_is_not_found(tmp_path):
         convert_gguf(tmp_path / "absent.gguf")
 
 
+EIGHTS = np.full(8, 8, np.float32)
 EXPERTS = {"blk.0.ffn_gate_exps.weight": np.ones((2, 2), np.float32)}
 NAN_HEAD = {"output.weight": np.full((len(VOCABULARY), 64), np.nan, np.float32)}
 
@@ -202,12 +203,26 @@ NAN_HEAD = {"output.weight": np.full((len(VOCABULARY), 64), np.nan, np.float32)}
         (Recipe(skip=("blk.1.ffn_up.weight",)), ModelCorrupt, r"blk\.1\.ffn_up\.weight"),
         (Recipe(metadata={"llama.embedding_length": 32}), ModelCorrupt, "shape"),
         (Recipe(metadata={"llama.attention.head_count_kv": 3}), ModelCorrupt, "KV heads"),
+        (Recipe(metadata={"llama.block_count": 2_000_000_000}), ModelCorrupt, "block_count"),
+        (Recipe(extra={"rope_freqs.weight": EIGHTS[:3]}), ModelCorrupt, "3 rope factors"),
         (Recipe(metadata={"llama.rope.scaling.type": "longrope"}), UnsupportedModel, "longrope"),
         (Recipe(metadata={"tokenizer.ggml.model": "t5"}), UnsupportedModel, "'t5'"),
         (Recipe(pre="tekken"), UnsupportedModel, "tekken"),
         (Recipe(extra=NAN_HEAD), ModelCorrupt, "NaN"),
     ],
-    ids=["arch", "experts", "missing", "shape", "heads", "rope", "tokenizer", "pre", "nan"],
+    ids=[
+        "arch",
+        "experts",
+        "missing",
+        "shape",
+        "heads",
+        "layers",
+        "factors",
+        "rope",
+        "tokenizer",
+        "pre",
+        "nan",
+    ],
 )
 def test_a_model_that_cannot_be_read_right_is_refused(file, recipe, error, says):
     write_gguf(file, recipe)

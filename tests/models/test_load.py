@@ -92,10 +92,48 @@ def test_rope_that_changes_with_the_length_is_refused(tmp_path):
         quick(save_model(tmp_path, settings_of(rope_scaling=dynamic)))
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"model_type": ["llama"]},
+        {"model_type": {"a": 1}},
+        {"model_type": 7},
+        {"num_hidden_layers": 2_000_000_000},
+        {"num_hidden_layers": 10**400},
+        {"num_hidden_layers": 1e300},
+        {"hidden_size": 2**31},
+        {"vocab_size": 2**40},
+        {"max_position_embeddings": 2**63},
+        {"rms_norm_eps": 10**400},
+        {"model_type": "gpt2", "n_layer": 2_000_000_000},
+        {"model_type": "gemma3", "text_config": {"num_hidden_layers": 2_000_000_000}},
+        {"text_config": {"model_type": []}},
+    ],
+    ids=str,
+)
+def test_a_configuration_without_sense_is_named_at_once(folder, wrong):
+    (folder / "config.json").write_text(json.dumps(settings_of() | wrong))
+    with pytest.raises(ModelCorrupt, match=r"config\.json says"):
+        quick(folder)
+
+
+def test_layer_types_of_the_wrong_type_are_no_attention(folder):
+    other = {"model_type": "gpt2", "layer_types": [["full_attention"]]}
+    (folder / "config.json").write_text(json.dumps(settings_of() | other))
+    with pytest.raises(UnsupportedModel, match="layer_types names"):
+        quick(folder)
+
+
 @pytest.mark.parametrize("name", ["no/such/folder", "nothing here", "x.gguf"])
 def test_what_is_not_there_is_named(name):
     with pytest.raises(ModelNotFound, match=name):
         quick(name)
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_not_the_embedded_model(name):
+    with pytest.raises(ModelNotFound, match="no model is named"):
+        load(name, device="cpu", dtype="float32")
 
 
 def test_a_hub_id_without_a_network_says_what_to_do(tmp_path):

@@ -117,7 +117,7 @@ def test_a_full_disk_says_how_to_go_on(tmp_path, monkeypatch, code):
         raise OSError(code, os.strerror(code), str(path))
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(CacheError, match=r"disk is full.*SPECVIZ_CACHE"):
+    with pytest.raises(CacheError, match=r"disk is full.*about 400 MB.*SPECVIZ_CACHE"):
         make_folder(tmp_path / "model", fill)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 

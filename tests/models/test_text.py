@@ -186,6 +186,27 @@ def test_a_template_that_cannot_be_parsed_is_a_named_error(folder):
         Tokenizer.from_folder(rewrite(folder, chat_template="{% if %}"))
 
 
+@pytest.mark.parametrize(
+    "wrong", [3, True, {"a": "b"}, ["x"], [{"name": "default", "template": 5}]]
+)
+def test_a_template_that_is_no_text_is_a_named_error(folder, wrong):
+    with pytest.raises(ModelCorrupt, match=r"tokenizer_config\.json has a chat_template"):
+        Tokenizer.from_folder(rewrite(folder, chat_template=wrong))
+
+
+def test_a_template_file_that_is_not_utf8_is_a_named_error(folder):
+    (folder / "chat_template.jinja").write_bytes(b"{{ messages }}\xff")
+    with pytest.raises(ModelCorrupt, match=r"chat_template\.jinja is damaged"):
+        Tokenizer.from_folder(folder)
+
+
+@pytest.mark.parametrize("source", ["a\ud83d", "{{ '\\ud83d' }}"])
+def test_a_template_that_writes_half_a_surrogate_pair_is_a_named_error(folder, source):
+    tokenizer = Tokenizer.from_folder(rewrite(folder, chat_template=source))
+    with pytest.raises(ConfigError, match="refused this prompt"):
+        tokenizer.chat("hi")
+
+
 def test_without_a_template_chat_says_to_use_raw_text(folder):
     tokenizer = Tokenizer.from_folder(rewrite(folder))
     assert not tokenizer.has_chat_template
@@ -196,6 +217,8 @@ def test_without_a_template_chat_says_to_use_raw_text(folder):
 def test_half_a_surrogate_pair_is_no_prompt(folder):
     with pytest.raises(PromptError, match="character 1"):
         Tokenizer.from_folder(folder).encode("a\ud83d")
+    with pytest.raises(PromptError, match="character 1"):  # of the prompt, not of the template
+        Tokenizer.from_folder(folder).chat("a\ud83d")
 
 
 def test_padding_and_truncation_of_the_file_are_switched_off(folder):

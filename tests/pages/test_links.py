@@ -97,3 +97,10 @@ def test_every_scheme_and_every_prompt_can_be_chosen():
     assert set(FIELDS["scheme"].choices) == set(SCHEMES)
     assert {prompt.id for prompt in BUILT_IN} < set(FIELDS["prompt"].choices)
     assert all(field.default in (field.choices or (field.default,)) for field in FIELDS.values())
+
+
+def test_a_note_spells_numbers_out_and_marks_what_it_cut():
+    place = links.read({"top_k": "9" * 80, "seed": "-1"}, RECORDINGS)
+    assert "0 to 1000000" in place.notes[0]
+    assert "999…" in place.notes[0]
+    assert "9007199254740991" in place.notes[1]

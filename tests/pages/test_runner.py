@@ -12,7 +12,7 @@ from specviz.ui.run import Run
 from specviz.ui.runner import Engine
 from specviz.ui.weights import Turn, Weights
 from tests.cli.folders import write_model
-from tests.pages.conftest import settled, until
+from tests.pages.conftest import PATIENCE, settled, until
 
 
 def tokens(run):
@@ -126,6 +126,28 @@ def test_nan_weights_stop_the_run_and_name_the_round(engine, order, tmp_path):
     assert run.status == "failed"
     assert "NaN" in run.failure.message
     assert not run.failure.bug
+
+
+def test_stop_before_the_first_round_takes_effect(order, model):
+    loaded, going = Weights().get(str(model)), threading.Event()
+
+    def slowly(spec, progress):
+        going.wait(PATIENCE)
+        return loaded
+
+    engine = Engine(Weights(slowly))
+    run = engine.start(order())
+    assert not engine.stopping(run)
+    engine.stop()
+    assert engine.stopping(run)
+    going.set()
+    settled(run)
+    until(lambda: not engine.busy)
+    assert (run.status, run.rounds, run.session) == ("paused", [], None)
+    assert not engine.stopping(run)
+    engine.advance(run)
+    assert settled(run).status == "done"
+    engine.close()
 
 
 def test_an_unexpected_error_is_called_a_bug_and_the_thread_lives_on(order):

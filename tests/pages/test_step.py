@@ -100,9 +100,51 @@ def test_the_first_screen_is_a_recording_and_says_so(open_page: Open):
     trace = page.state.run.trace()
     assert page.says(f"Recorded on {trace.environment.device_name}")
     assert page.state.run.origin == "recorded"
-    assert page.state.cursor == Cursor.end(trace.rounds)
     assert page.says(trace.target.name)
     assert page.test.get("bidi_component")
+
+
+def test_the_first_screen_shows_a_refusal_and_its_link_is_the_bare_address(open_page: Open):
+    page = open_page()
+    event = page.state.run.rounds[page.state.cursor.rounds - 1]
+    assert page.state.cursor.micro == 0
+    assert {"accepted", "rejected"} <= set(event.fates)
+    assert not event.past_end
+    decision = next(box for box in page.test.selectbox if str(box.key).startswith("decision-"))
+    assert decision.value == event.fates.index("rejected")
+    assert "at" not in page.link
+    page.click("last")
+    assert page.link["at"] == str(len(page.state.run.rounds))
+
+
+def test_round_numbers_count_from_1_as_the_slider_does(open_page: Open):
+    page = open_page(at=1)
+    assert page.says("Round 1: drafted")
+    page.click("step")
+    assert page.says("Round 2: the drafter proposes")
+
+
+def test_numbers_cover_the_complete_rounds_and_say_which(open_page: Open):
+    page = open_page(at="9.3")
+    done = page.state.run.rounds[:9]
+    mean = sum(event.acceptance_length for event in done) / 9
+    page.set("segmented_control", "panel", "speed")
+    said = [item.value for item in page.test.caption if literal("rounds 1-9 of 16") in item.value]
+    assert len(said) == 2
+    assert page.test.metric[0].value == f"{mean:.2f}"
+    page.set("segmented_control", "panel", "table")
+    rounds = next(data.value for data in page.test.dataframe if "Committed" in data.value)
+    assert list(rounds["Round"]) == [str(n) for n in range(1, 10)]
+    page.click("last")
+    assert any("all 16 rounds" in item.value for item in page.test.caption)
+
+
+def test_before_the_first_complete_round_there_are_no_numbers(open_page: Open):
+    page = open_page(at="0.7")
+    for panel in ("speed", "table"):
+        page.set("segmented_control", "panel", panel)
+        assert page.test.metric[0].value == "n/a"
+        assert page.says("Numbers start with the first complete round.")
 
 
 def test_the_first_screen_needs_no_torch():
@@ -125,7 +167,7 @@ def test_every_ship_recording_can_be_put_on_screen(open_page: Open):
 
 
 def test_stepping_moves_the_cursor_and_computes_nothing(open_page: Open):
-    page = open_page()
+    page = open_page().click("last")
     rounds = page.state.run.rounds
     end = Cursor.end(rounds)
     for key, place in (
@@ -321,8 +363,10 @@ def test_b10_a_head_that_is_not_there_is_red_and_the_run_is_plain(open_page: Ope
 
 def test_a_missing_model_is_said_and_the_recordings_stay(open_page: Open, tmp_path: Path):
     page = open_page(target=tmp_path / "nowhere").run()
-    assert "nowhere" in page.errors
+    assert page.errors.count("nowhere") == 1
     assert page.state.run.status == "failed"
+    assert not page.test.info
+    assert page.says("could not be loaded")
     recording = next(iter(page.state.recordings.values()))
     page.state.show(recording)
     assert page.draw().says("Recorded on")
@@ -410,6 +454,7 @@ def test_an_impossible_link_falls_back_with_a_note(open_page: Open):
 def test_a_place_behind_the_end_is_the_end(open_page: Open):
     page = open_page(at=99999)
     assert page.state.cursor == Cursor.end(page.state.run.rounds)
+    assert "place 99999" in page.warnings
 
 
 def test_a_link_does_not_load_a_model_its_author_chose(open_page: Open):
@@ -443,6 +488,28 @@ def test_a_trace_file_comes_back_as_it_was_saved(open_page: Open):
     assert other.says("From a file, made on")
 
 
+def test_an_opened_file_replaces_no_recording_and_is_not_linked(open_page: Open):
+    page = open_page()
+    recording = page.state.run
+    other = replace(recording.trace(), title="Somebody's own")
+    page.test.file_uploader(key="open").upload("own.json", store.to_json(other).encode())
+    page.draw().click("round-back")
+    assert page.state.run.title == "Somebody's own"
+    assert recording in page.state.runs.values()
+    assert page.says("cannot be linked")
+    assert not {"at", "run"} & set(page.link)
+
+
+def test_a_note_on_a_file_goes_with_the_next_file(open_page: Open):
+    page = open_page()
+    for name in ("bad1.json", "bad2.json"):
+        page.test.file_uploader(key="open").upload(name, b'{"format": 1')
+        page.draw()
+    assert "bad2.json" in page.warnings
+    assert "Choose another file" in page.warnings
+    assert "bad1.json" not in page.warnings
+
+
 def test_a_damaged_trace_file_is_refused_and_nothing_is_lost(open_page: Open):
     page = open_page()
     before = page.state.shown
@@ -465,6 +532,18 @@ def test_every_panel_can_be_opened(open_page: Open):
     page = open_page()
     for panel in ("tiles", "speed", "check", "table", "scheme"):
         page.set("segmented_control", "panel", panel)
+
+
+def test_why_a_run_was_not_compared_is_said(open_page: Open):
+    def note(page: Page) -> str:
+        return next(m.delta for m in page.test.metric if m.label == "Against plain decoding")
+
+    assert note(open_page(check="false").run()) == "switched off"
+    page = open_page(check_limit=8).run()
+    assert note(page) == "longer than 8"
+    page.click("run-one")
+    settled(page.state.run)
+    assert note(page.draw()) == "after the run"
 
 
 def test_the_lossless_check_can_be_asked_for_later(open_page: Open):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -130,6 +131,30 @@ def test_a_full_disk_is_named_and_leaves_nothing_behind(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert (tmp_path / "a.json").read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_file_is_never_replaced(tmp_path, make):
+    place = tmp_path / "place.json"
+    make(place)
+    kind = place.stat().st_ino
+    for name in (place, tmp_path / "link.json"):
+        if name != place:
+            name.symlink_to(place)
+        with pytest.raises(TraceError, match="a folder, a device or a pipe"):
+            save(trace_of(), name)
+    assert place.stat().st_ino == kind
+
+
+def test_a_link_is_followed_to_the_file_behind_it(tmp_path):
+    (tmp_path / "real").mkdir()
+    real, link = tmp_path / "real" / "a.json", tmp_path / "link.json"
+    link.symlink_to(real)
+    for trace in (trace_of(), RICH):
+        save(trace, link)
+        assert link.is_symlink()
+        assert load(real) == load(link)
+    assert len(load(real).rounds) == len(RICH.rounds)
 
 
 def test_a_folder_in_the_way_is_named(tmp_path):

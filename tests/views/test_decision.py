@@ -1,11 +1,13 @@
 """The decision panel: the arithmetic of one check in numbers, inert texts, a chart that reads."""
 
 import json
+from math import nextafter
 
 import pytest
 
 from specviz.config import SamplingParams, SessionConfig
 from specviz.events import Candidate, Check, Draft, NodeScore, Round, Row
+from specviz.views.cards import cards, digits_apart, number
 from specviz.views.charts import decision_chart
 from specviz.views.decision import Settings, decision
 from tests.views.stories import HOSTILE, Story
@@ -64,7 +66,7 @@ def greedy(accepted):
 
 def test_an_accepted_check_is_spelled_out_in_numbers():
     shown = decision(event(), 0, settings())
-    assert shown.title == "Round 3, draft 1: ' cat'"
+    assert shown.title == "Round 4, draft 1: ' cat'"  # rounds count from 1 on the page
     assert shown.lines == (
         "p = 0.62, q = 0.8, threshold = min(1, p / q) = 0.775",
         "u = 0.41 < 0.775 → accepted",
@@ -87,6 +89,8 @@ def test_greedy_names_the_favourite_and_the_rank_of_the_draft():
     assert shown.lines == (
         "The target's favourite is ' dog' (logprob -1.20); the draft was ' cat' "
         "(rank 3, logprob -0.90) → rejected",
+        "At temperature 0 verification uses a one-hot p: 1 at the target's favourite, else 0. "
+        "The bars show the model's own probabilities.",
     )
     agreed = decision(greedy(True), 0, settings(params={}))
     assert agreed.lines[0].endswith("which is what was drafted → accepted")
@@ -106,6 +110,62 @@ def test_greedy_without_details_still_names_the_token_that_replaced_the_draft():
     )
     assert shown.bars == ()
     assert "No distribution" in shown.reading
+
+
+@pytest.mark.parametrize(
+    ("u", "p", "said"),
+    [
+        (0.4996, 0.4999, "u = 0.4996 < 0.4999 → accepted"),
+        (0.4999, 0.4996, "u = 0.4999 ≥ 0.4996 → rejected"),
+        (0.9996, 0.9999, "u = 0.9996 < 0.9999 → accepted"),
+        (0.5, nextafter(0.5, 1), "u = 0.5 < 0.5000000000000001 → accepted"),
+        (nextafter(1, 0), 1.0, "u = just under 1 < 1 → accepted"),
+        (0.00099996, 0.001, "u = 0.00099996 < 0.001 → accepted"),
+        (0.5, 0.5, "u = 0.5 ≥ 0.5 → rejected"),
+    ],
+)
+def test_numbers_that_are_compared_never_look_equal_unless_they_are(u, p, said):
+    one = event(u=u, p=p, q=1.0, q_kind="point", accepted=u < p)
+    line = decision(one, 0, settings()).lines[-1]
+    verdict = line.split(" → ")[1]
+    assert line.replace("9.9996e-04", "0.00099996") == said
+    assert dict(cards(one, PIECES)["0"])["u"] == f"{line[4:].split(' → ')[0]} → {verdict}"
+
+
+@pytest.mark.parametrize("value", [0.0001, 0.001, 0.25, 0.5, 0.999, 1 - 2**-53, 1.0])
+def test_neighbouring_floats_are_written_apart(value):
+    below = nextafter(value, 0)
+    digits = digits_apart(below, value)
+    assert number(below, digits) != number(value, digits)
+
+
+def test_p_and_q_that_are_nearly_equal_are_written_apart():
+    shown = decision(event(p=0.4996, q=0.4999), 0, settings())
+    assert shown.lines[0].startswith("p = 0.4996, q = 0.4999, threshold")
+
+
+def test_at_temperature_0_card_and_panel_agree_on_what_p_is():
+    refused = greedy(False)
+    card = dict(cards(refused, PIECES)["0"])
+    assert card["p, one-hot"] == "0"
+    assert "p" not in card
+    shown = decision(refused, 0, settings(params={}))
+    bar = next(bar for bar in shown.bars if bar.chosen)
+    assert card["p, model's own"] == number(bar.p)
+    assert cards(refused, PIECES)["0"][-1] == ("", shown.lines[-1])
+    assert "one-hot" in card[""]
+    assert "one-hot" in dict(cards(refused, PIECES)["last"])[""]
+    assert not any("one-hot" in name + text for name, text in cards(event(), PIECES)["0"])
+
+
+def test_a_token_drawn_from_p_itself_shows_p_alone():
+    shown = decision(event(), "last", settings())
+    assert shown.series == ("p",)
+    assert shown.columns == ("Token", "p")
+    assert [bar.name for bar in decision_chart(shown).data] == ["p, target"]
+    assert "share" not in shown.reading
+    replaced = decision(event(accepted=False), "last", settings())
+    assert replaced.series == ("p", "q", "overlap", "residual")
 
 
 def test_block_verification_shows_weight_test_and_the_longest_prefix():

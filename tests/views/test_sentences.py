@@ -13,24 +13,24 @@ def said(story):
 
 def test_a_round_with_a_refusal_names_both_tokens():
     story = Story("x").add([" a", " b", " cat", " d", " e"], 2, " dog")
-    assert said(story) == "Round 0: drafted 5, accepted 2, replaced ' cat' by ' dog'."
+    assert said(story) == "Round 1: drafted 5, accepted 2, replaced ' cat' by ' dog'."
 
 
 def test_rounds_without_refusal_draft_or_ending_read_well():
     assert (
-        said(Story("x").add([" a"], 1, "!")) == "Round 0: drafted 1, accepted 1, added bonus '!'."
+        said(Story("x").add([" a"], 1, "!")) == "Round 1: drafted 1, accepted 1, added bonus '!'."
     )
-    assert said(Story("x").add((), 0, "\n")) == ("Round 0: nothing drafted, the target wrote '↵'.")
+    assert said(Story("x").add((), 0, "\n")) == ("Round 1: nothing drafted, the target wrote '↵'.")
     assert said(Story("x").add([" a", " b"], 1, None, past_end=1)) == (
-        "Round 0: drafted 2, accepted 1, then the text ended."
+        "Round 1: drafted 2, accepted 1, then the text ended."
     )
-    assert said(Story("x").add((), 0, "y", kind="forced")) == "Round 0: you put in 'y'."
+    assert said(Story("x").add((), 0, "y", kind="forced")) == "Round 1: you put in 'y'."
 
 
 def test_the_table_has_one_row_per_round():
     story = Story("x").add([" a", " b"], 1, " c").add((), 0, "d")
     twin = text_twin(story.rounds, story.spell.pieces)
-    assert twin.rows == (("0", "' a b'", "' a'", "' a c'"), ("1", "", "", "'d'"))
+    assert twin.rows == (("1", "' a b'", "' a'", "' a c'"), ("2", "", "", "'d'"))
     assert len(twin.sentences) == 2
     assert len(twin.columns) == 4
 

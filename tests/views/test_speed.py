@@ -1,6 +1,7 @@
 """The speed panel: numbers that are known, and plain words where one is not."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ def trace(rounds=4):
 
 
 def test_the_formula_is_filled_in_with_measured_numbers():
-    shown = speed_view(trace(), 4, 0.020, live=False)
+    shown = speed_view(trace(5), 5, 0.020, live=False)
     assert shown.formula == (
         "Speedup = E[L] · T_target / (T_draft + T_verify)",
         "= 3.00 · 20.00 ms / (1.00 ms + 22.00 ms) = 2.61x",
@@ -36,9 +37,30 @@ def test_without_a_measured_plain_time_no_speedup_is_claimed():
 
 
 def test_a_loss_is_called_a_loss_and_raises_the_alarm():
-    shown = speed_view(trace(), 4, 0.004, live=True)
+    shown = speed_view(trace(5), 5, 0.004, live=True)
     assert "did not pay" in shown.reading
     assert any("Slower than plain decoding" in text for text in shown.warnings)
+
+
+def test_fewer_than_five_rounds_are_too_few_to_tell():
+    few = speed_view(trace(), 4, 0.020, live=True)
+    assert (few.measured, few.unsure) == ("2.40x", "too few rounds to tell")
+    assert few.formula[-1] == "Measured over 4 rounds: 2.40x, too few rounds to tell."
+    assert few.reading.endswith("too few rounds to tell.")
+    assert speed_view(trace(5), 5, 0.020, live=True).unsure == ""
+    assert speed_view(trace(), 4, None, live=True).unsure == ""
+
+
+def test_recording_that_costs_more_than_3_percent_is_said_with_the_time_without_it():
+    def shown(record):
+        run = trace(5)
+        rounds = [replace(r, timing=replace(r.timing, record=record)) for r in run.rounds]
+        return speed_view(replace(run, rounds=tuple(rounds)), 5, 0.020, live=True).formula
+
+    assert shown(0.001)[-1] == (
+        "Recording details took 1.00 ms per round (4% of it); without, 8.00 ms per token."
+    )
+    assert not any("Recording" in line for line in shown(0.0005))
 
 
 def test_the_label_says_live_or_recorded_device_and_dtype():
@@ -70,5 +92,8 @@ def test_the_time_chart_stacks_all_of_a_round():
 
 def test_the_chart_of_lengths_has_one_bar_per_round_and_the_mean():
     spec = json.loads(lengths_chart([3, 1, 5], 3.0).to_json())
+    assert list(spec["data"][0]["x"]) == [1, 2, 3]
     assert list(spec["data"][0]["y"]) == [3, 1, 5]
+    later = json.loads(lengths_chart([3, 1], 2.0, first=10).to_json())
+    assert list(later["data"][0]["x"]) == [11, 12]
     assert spec["layout"]["annotations"][0]["text"] == "E[L] = 3.00"

@@ -26,6 +26,7 @@ def test_the_words_give_the_formula_the_waste_and_d_star():
     assert lines[0] == "G · (1 + D) = 3 · (1 + 4) = 15 rows per KV head"
     assert lines[1] == "1 tile of 128 rows: 113 rows stay empty, 12% are used."
     assert "D* = 41" in lines[2]
+    assert "Only rows of its tiles are free" in lines[3]
 
 
 def test_an_overflow_opens_a_second_tile_and_says_so():

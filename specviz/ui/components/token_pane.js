@@ -3,6 +3,7 @@
 // The payload is described in specviz/views/tokens.py.
 
 const panes = new WeakMap();
+const LONGEST = 24; // characters a line can always hold; longer runs may break anywhere
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -155,11 +156,21 @@ function drawRounds(pane, fresh) {
 function drawRound(pane, row, cut) {
   const node = el("span", "sv-round");
   node.setAttribute("role", "group");
-  node.setAttribute("aria-label", `${pane.data.words.round} ${row.i}`);
-  const number = el("span", "sv-number", String(row.i));
+  node.setAttribute("aria-label", `${pane.data.words.round} ${row.i + 1}`);
+  // a word joiner keeps the number on the line of the first token
+  const number = el("span", "sv-number", `${row.i + 1}\u2060`);
   number.setAttribute("aria-hidden", "true");
-  node.append(number);
-  for (const cell of cellsOf(row)) node.append(drawCell(pane, row, cell, cut));
+  node.append(el("wbr"), number);
+  let run = 0; // characters since the last place where a line may end
+  cellsOf(row).forEach((cell, at) => {
+    const text = typeof cell.text === "string" ? cell.text : String(cell.text || "");
+    const apart = /^\s/.test(text) || run + text.length > LONGEST;
+    if (at && apart) node.append(el("wbr"));
+    run = at && !apart ? run + text.length + 1 : text.length + 1;
+    const span = drawCell(pane, row, cell, cut);
+    if (text.length <= LONGEST) span.classList.add("sv-whole");
+    node.append(span);
+  });
   return node;
 }
 
@@ -376,7 +387,7 @@ function showCard(pane, span) {
   const head = el("div", "sv-card-head");
   head.append(
     el("span", `sv-tok sv-${cell.code}`, words.kinds[cell.code]),
-    el("span", "sv-card-round", `${words.round} ${row.i}`),
+    el("span", "sv-card-round", `${words.round} ${row.i + 1}`),
   );
   pane.card.replaceChildren(head, list);
   pane.card.hidden = false;
