@@ -26,9 +26,9 @@ check: $(VENV)/.dev
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy --strict
 
-# Run the whole test suite
+# Run the whole test suite, in two processes: one thread each is what tiny models use
 test: $(VENV)/.dev
-	$(PY) -m pytest
+	$(PY) -m pytest -q -n 2 --dist loadfile
 
 # Measure our decoder against transformers, and drafters against plain decoding
 bench: $(VENV)/.runtime
