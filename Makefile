@@ -26,7 +26,7 @@ check: $(VENV)/.dev
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy --strict
 
-# Run the whole test suite, in two processes: one thread each is what tiny models use
+# Run the whole test suite in two processes
 test: $(VENV)/.dev
 	$(PY) -m pytest -q -n 2 --dist loadfile
 
