@@ -1,5 +1,6 @@
 """What a fresh machine gets: pinned packages, one manual, no stranger's name."""
 
+import os
 import re
 import subprocess
 import tomllib
@@ -21,8 +22,13 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
-def run(*command: str) -> str:
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+def make(*arguments: str) -> str:
+    """What a make of its own prints; `make test` hands its flags down, and -w adds lines."""
+    inherited = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}
+    env = {name: value for name, value in os.environ.items() if name not in inherited}
+    done = subprocess.run(
+        ["make", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
@@ -57,7 +63,7 @@ def test_the_distribution_is_not_called_like_the_astronomy_tool():
 
 
 def test_help_explains_every_target():
-    lines = run("make", "help").splitlines()
+    lines = make("help").splitlines()
     explained = [re.fullmatch(r"  make (\w+) +(\S.*)", line) for line in lines]
     assert [match and match[1] for match in explained] == TARGETS
 
@@ -65,14 +71,14 @@ def test_help_explains_every_target():
 @pytest.mark.parametrize("target", [t for t in TARGETS if t not in ("help", "notebooks")])
 def test_targets_need_nothing_but_python_and_make(target):
     """Every command of a target is the shell's own, the interpreter found, or inside .venv."""
-    listed = run("make", "--dry-run", "--always-make", target, "VENV=no-such-venv")
+    listed = make("--dry-run", "--always-make", target, "VENV=no-such-venv")
     first_words = {line.split()[0] for line in listed.splitlines() if line.strip()}
     allowed = re.compile(r"no-such-venv/bin/python|python3(\.\d+)?|test|touch|rm|find|make\[?.*")
     assert all(allowed.fullmatch(word) for word in first_words), first_words
 
 
 def test_the_runtime_alone_is_installed_to_run_the_app():
-    listed = run("make", "--dry-run", "--always-make", "run", "VENV=no-such-venv")
+    listed = make("--dry-run", "--always-make", "run", "VENV=no-such-venv")
     assert "requirements.txt" in listed
     assert "requirements-dev.txt" not in listed
     assert "streamlit run app.py" in listed
