@@ -7,6 +7,7 @@ a fixed number of rows: empty rows of the last tile are computed all the same.
 from dataclasses import dataclass
 
 from specviz.errors import ConfigError
+from specviz.words import _
 
 TILE = 128  # rows of the usual tile
 
@@ -21,7 +22,9 @@ class Tiling:
     def __post_init__(self) -> None:
         if self.rows < 1 or self.tile < 1:
             raise ConfigError(
-                f"{self.rows} rows in tiles of {self.tile}; allowed: 1 or more of each"
+                _("{rows} rows in tiles of {tile}; allowed: 1 or more of each").format(
+                    rows=self.rows, tile=self.tile
+                )
             )
 
     @property
@@ -47,5 +50,9 @@ def packed_rows(group_size: int, nodes: int) -> int:
 def free_length(group_size: int, tile: int = TILE) -> int:
     """D* = floor(tile / G) - 1: the longest draft whose rows fit one tile, at least 0."""
     if group_size < 1 or tile < 1:
-        raise ConfigError(f"G is {group_size}, the tile {tile}; allowed: 1 or more of each")
+        raise ConfigError(
+            _("G is {group_size}, the tile {tile}; allowed: 1 or more of each").format(
+                group_size=group_size, tile=tile
+            )
+        )
     return max(0, tile // group_size - 1)
