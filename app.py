@@ -4,8 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from specviz.words import _
+from specviz.words import _, set_language
 
+set_language(st.context.locale or "en")
 ART = Path(__file__).parent / "specviz" / "ui" / "components"
 
 st.set_page_config(page_title="specviz", page_icon=str(ART / "icon.svg"), layout="wide")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from specviz.errors import ConfigError
+from specviz.words import _
 
 Detail = Literal["off", "light", "full"]
 Verifier = Literal["auto", "greedy", "sampled", "block"]
@@ -17,7 +18,11 @@ MAX_TOKENS = 1_000_000
 def require(holds: bool, name: str, given: object, allowed: str) -> None:
     """Raise a ConfigError that names the setting, what was given and what is allowed."""
     if not holds:
-        raise ConfigError(f"{name} is {given!r}; allowed: {allowed}")
+        raise ConfigError(
+            _("{name} is {given!r}; allowed: {allowed}").format(
+                name=name, given=given, allowed=allowed
+            )
+        )
 
 
 def _finite(value: object) -> bool:
@@ -72,27 +77,27 @@ class SamplingParams:
         t, top_p, penalty = self.temperature, self.top_p, self.repetition_penalty
         # The lower limits keep what is divided by them far from the largest float32.
         fits = _finite(t) and (t == 0 or 1e-3 <= t <= 100)
-        require(fits, "temperature", t, "0 (greedy), or 0.001 to 100")
-        require(_whole(self.top_k) and self.top_k >= 0, "top_k", self.top_k, "0 or more")
-        require(_finite(top_p) and 1e-6 <= top_p <= 1, "top_p", top_p, "0.000001 to 1")
-        require(_finite(self.min_p) and 0 <= self.min_p < 1, "min_p", self.min_p, "0, below 1")
+        require(fits, "temperature", t, _("0 (greedy), or 0.001 to 100"))
+        require(_whole(self.top_k) and self.top_k >= 0, "top_k", self.top_k, _("0 or more"))
+        require(_finite(top_p) and 1e-6 <= top_p <= 1, "top_p", top_p, _("0.000001 to 1"))
+        require(_finite(self.min_p) and 0 <= self.min_p < 1, "min_p", self.min_p, _("0, below 1"))
         fits = _finite(penalty) and 0.01 <= penalty <= 100
-        require(fits, "repetition_penalty", penalty, "0.01 to 100")
+        require(fits, "repetition_penalty", penalty, _("0.01 to 100"))
         for name in ("frequency_penalty", "presence_penalty"):
             value = getattr(self, name)
-            require(_finite(value) and -100 <= value <= 100, name, value, "-100 to 100")
+            require(_finite(value) and -100 <= value <= 100, name, value, _("-100 to 100"))
         tokens, seed = self.max_tokens, self.seed
         fits = _whole(tokens) and 1 <= tokens <= MAX_TOKENS
-        require(fits, "max_tokens", tokens, f"1 to {MAX_TOKENS}")
-        require(_whole(seed) and 0 <= seed < 2**63, "seed", seed, "0 to 2**63 - 1")
+        require(fits, "max_tokens", tokens, _("1 to {max_tokens}").format(max_tokens=MAX_TOKENS))
+        require(_whole(seed) and 0 <= seed < 2**63, "seed", seed, _("0 to 2**63 - 1"))
         require(isinstance(self.ignore_eos, bool), "ignore_eos", self.ignore_eos, "True, False")
         self._check_tuples()
 
     def _check_tuples(self) -> None:
         for name, is_item, allowed in (
-            ("stop", _is_text, "a tuple of strings, none of them empty, that UTF-8 can hold"),
-            ("stop_ids", lambda x: _whole(x) and x >= 0, "a tuple of token ids, 0 or more"),
-            ("logit_bias", _is_bias, "a tuple of (token id, number): -10000 to 10000, or -inf"),
+            ("stop", _is_text, _("a tuple of strings, none of them empty, that UTF-8 can hold")),
+            ("stop_ids", lambda x: _whole(x) and x >= 0, _("a tuple of token ids, 0 or more")),
+            ("logit_bias", _is_bias, _("a tuple of (token id, number): -10000 to 10000, or -inf")),
         ):
             value = getattr(self, name)
             require(isinstance(value, tuple) and all(map(is_item, value)), name, value, allowed)
@@ -141,12 +146,12 @@ class DrafterOptions:
 
     def __post_init__(self) -> None:
         for name in ("ngram_min", "ngram_max", "suffix_max_depth", "suffix_max_requests"):
-            require(_whole(getattr(self, name)), name, getattr(self, name), "a whole number")
+            require(_whole(getattr(self, name)), name, getattr(self, name), _("a whole number"))
         for name in ("draft_sampled", "mirror_processors"):
             require(isinstance(getattr(self, name), bool), name, getattr(self, name), "True, False")
         draft = self.draft_model
         fits = draft is None or (isinstance(draft, str) and draft.strip() != "")
-        require(fits, "draft_model", draft, "a folder, a GGUF file, a hub id, or None")
+        require(fits, "draft_model", draft, _("a folder, a GGUF file, a hub id, or None"))
         self._check_heads()
         low, high = self.ngram_min, self.ngram_max
         require(
@@ -155,26 +160,31 @@ class DrafterOptions:
         ties = ("vllm", "transformers", "llama.cpp")
         require(self.ngram_tie in ties, "ngram_tie", self.ngram_tie, ", ".join(ties))
         depth = self.suffix_max_depth
-        require(1 <= depth <= 256, "suffix_max_depth", depth, "1 to 256")
+        require(1 <= depth <= 256, "suffix_max_depth", depth, _("1 to 256"))
         factor = self.suffix_max_factor
         require(
-            _finite(factor) and 0 < factor <= 100, "suffix_max_factor", factor, "above 0, to 100"
+            _finite(factor) and 0 < factor <= 100, "suffix_max_factor", factor, _("above 0, to 100")
         )
         for name in ("suffix_min_prob", "draft_min_p", "confidence_threshold"):
             value = getattr(self, name)
-            require(_finite(value) and 0 <= value <= 1, name, value, "0 to 1")
+            require(_finite(value) and 0 <= value <= 1, name, value, _("0 to 1"))
         requests = self.suffix_max_requests
-        require(0 <= requests <= 1_000_000, "suffix_max_requests", requests, "0 to 1000000")
+        require(0 <= requests <= 1_000_000, "suffix_max_requests", requests, _("0 to 1000000"))
 
     def _check_heads(self) -> None:
         head, ids = self.head, self.layer_ids
         fits = head is None or (isinstance(head, str) and head.strip() != "")
-        require(fits, "head", head, "a folder, or None")
+        require(fits, "head", head, _("a folder, or None"))
         fits = isinstance(ids, tuple) and all(_whole(i) and 0 <= i < 10_000 for i in ids)
-        require(fits, "layer_ids", ids, "a tuple of whole numbers from 0, the embeddings")
+        require(fits, "layer_ids", ids, _("a tuple of whole numbers from 0, the embeddings"))
         for name, low, high in (("tree_depth", 0, 32), ("tree_top_k", 1, 64)):
             value = getattr(self, name)
-            require(_whole(value) and low <= value <= high, name, value, f"{low} to {high}")
+            require(
+                _whole(value) and low <= value <= high,
+                name,
+                value,
+                _("{low} to {high}").format(low=low, high=high),
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +198,15 @@ class SessionConfig:
     options: DrafterOptions = DrafterOptions()
 
     def __post_init__(self) -> None:
-        require(isinstance(self.scheme, str), "scheme", self.scheme, "the name of a scheme")
+        require(isinstance(self.scheme, str), "scheme", self.scheme, _("the name of a scheme"))
         d = self.draft_length
         fits = _whole(d) and 0 <= d <= MAX_DRAFT_LENGTH
-        require(fits, "draft_length", d, f"0 to {MAX_DRAFT_LENGTH}")
+        require(
+            fits,
+            "draft_length",
+            d,
+            _("0 to {max_draft_length}").format(max_draft_length=MAX_DRAFT_LENGTH),
+        )
         verifiers = ("auto", "greedy", "sampled", "block")
         require(self.verifier in verifiers, "verifier", self.verifier, ", ".join(verifiers))
         require(self.detail in ("off", "light", "full"), "detail", self.detail, "off, light, full")
@@ -205,7 +220,7 @@ def read_layer_ids(text: str) -> tuple[int, ...]:
     """
     words = [word.strip() for word in text.split(",")] if text.strip() else []
     fit = all(word.isascii() and word.isdigit() and len(word) < 6 for word in words)
-    require(fit, "layer_ids", text, "numbers with commas between, as 2,15,27")
+    require(fit, "layer_ids", text, _("numbers with commas between, as 2,15,27"))
     return tuple(map(int, words))
 
 

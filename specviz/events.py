@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specviz.errors import DraftError
+from specviz.words import _
 
 ROOT = -1
 
@@ -31,8 +32,10 @@ class Draft:
             not ROOT <= parent < node for node, parent in enumerate(self.parents)
         ):
             raise DraftError(
-                f"a draft has {len(self.tokens)} tokens with parents {self.parents}; each node "
-                "needs one parent, an earlier node or -1"
+                _(
+                    "a draft has {count} tokens with parents {parents}; each node needs one "
+                    "parent, an earlier node or -1"
+                ).format(count=len(self.tokens), parents=self.parents)
             )
 
     @classmethod

@@ -23,6 +23,7 @@ from specviz.verify import (
     verify_sampled,
 )
 from specviz.verify.processors import check_rows, distribution, penalise, row_outputs
+from specviz.words import _
 
 
 class DecodeSession:
@@ -89,11 +90,17 @@ class DecodeSession:
         """Run one round; `forced` commits that token, undrafted, instead of the target's own."""
         if self.finish is not None:
             raise ConfigError(
-                f"this run has ended ({self.finish.reason}); rewind or fork it to go on"
+                _("this run has ended ({reason}); rewind or fork it to go on").format(
+                    reason=self.finish.reason
+                )
             )
         vocab = self.target.config.vocab
         if forced is not None and not 0 <= forced < vocab:
-            raise ConfigError(f"forced token is {forced}; the target has ids 0 to {vocab - 1}")
+            raise ConfigError(
+                _("forced token is {forced}; the target has ids 0 to {most}").format(
+                    forced=forced, most=vocab - 1
+                )
+            )
         watch, tokens = Stopwatch(self.target.device), self.tokens
         start, output = len(tokens), tokens[len(self.prompt) :]
         proposal = self._propose(tokens, forced)
@@ -119,7 +126,11 @@ class DecodeSession:
     def rewind(self, to: int) -> None:
         """Forget rounds from `to` on; going forward again repeats them exactly."""
         if not 0 <= to <= len(self.rounds):
-            raise ConfigError(f"cannot rewind to round {to}; this run has {len(self.rounds)}")
+            raise ConfigError(
+                _("cannot rewind to round {to}; this run has {count}").format(
+                    to=to, count=len(self.rounds)
+                )
+            )
         del self.rounds[to:]
         self.finish = self._end_of_rounds()
         self.target.truncate(len(self.tokens) - 1)
@@ -134,7 +145,11 @@ class DecodeSession:
     ) -> "DecodeSession":
         """Branch before round `at`: those rounds stay, what follows may use other settings."""
         if not 0 <= at <= len(self.rounds):
-            raise ConfigError(f"cannot fork at round {at}; this run has {len(self.rounds)}")
+            raise ConfigError(
+                _("cannot fork at round {at}; this run has {count}").format(
+                    at=at, count=len(self.rounds)
+                )
+            )
         branch = object.__new__(DecodeSession)
         branch.__dict__.update(self.__dict__)
         branch.drafter = drafter or self.drafter
@@ -153,19 +168,23 @@ class DecodeSession:
     def _stop_rules(self) -> StopRules:
         shape, prompt, params = self.target.config, self.prompt, self.params
         if not prompt:
-            raise PromptError("the prompt is empty; give at least one token of text")
+            raise PromptError(_("the prompt is empty; give at least one token of text"))
         outside = [t for t in prompt if not 0 <= t < shape.vocab]
         if outside:
             raise PromptError(
-                f"the prompt holds token {outside[0]}; {shape.name} has ids 0 to {shape.vocab - 1}"
+                _("the prompt holds token {outside}; {name} has ids 0 to {most}").format(
+                    outside=outside[0], name=shape.name, most=shape.vocab - 1
+                )
             )
         if len(prompt) >= shape.context:
             raise PromptError(
-                f"the prompt has {len(prompt)} tokens; {shape.name} has room for {shape.context}, "
-                "output included. Shorten it or choose a model with a longer context."
+                _(
+                    "the prompt has {count} tokens; {name} has room for {context}, output "
+                    "included. Shorten it or choose a model with a longer context."
+                ).format(count=len(prompt), name=shape.name, context=shape.context)
             )
         if params.stop and self.piece is None:
-            raise ConfigError("stop strings need a tokenizer (`piece`); use stop_ids instead")
+            raise ConfigError(_("stop strings need a tokenizer (`piece`); use stop_ids instead"))
         ends = () if params.ignore_eos else shape.eos
         return StopRules(
             frozenset((*ends, *params.stop_ids)),
@@ -189,18 +208,28 @@ class DecodeSession:
     def _check_proposal(self, proposal: Proposal, budget: int, start: int) -> None:
         draft, name, vocab = proposal.draft, self.drafter.name, self.target.config.vocab
         if len(draft) > budget:
-            raise DraftError(f"{name} proposed {len(draft)} tokens; {budget} were asked for")
+            raise DraftError(
+                _("{name} proposed {count} tokens; {budget} were asked for").format(
+                    name=name, count=len(draft), budget=budget
+                )
+            )
         outside = [t for t in draft.tokens if not 0 <= t < vocab]
         if outside:
             raise DraftError(
-                f"{name} proposed token {outside[0]}; the target has ids 0 to {vocab - 1}. "
-                "Drafter and target do not share a vocabulary."
+                _(
+                    "{name} proposed token {outside}; the target has ids 0 to {most}. Drafter and "
+                    "target do not share a vocabulary."
+                ).format(name=name, outside=outside[0], most=vocab - 1)
             )
         if proposal.probs is not None and len(draft):
             check_rows(proposal.probs, f"q of {name}", len(self.rounds), start)
             for row, token in zip(proposal.probs, draft.tokens, strict=True):
                 if not row[token] > 0:
-                    raise DraftError(f"{name} drew token {token}, to which its q gives no mass")
+                    raise DraftError(
+                        _("{name} drew token {token}, to which its q gives no mass").format(
+                            name=name, token=token
+                        )
+                    )
 
     def _draws(self, start: int) -> Draws:
         return Draws(self.params.seed, epoch=start if self.verifier == "block" else 0)

@@ -6,17 +6,22 @@ English is the source text itself; another language is one gettext file,
 """
 
 import gettext
+import re
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
 LOCALE = Path(__file__).parent / "locale"
+_NAME = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
 _language: ContextVar[str] = ContextVar("language", default="en")
 
 
 def set_language(language: str) -> None:
-    """Choose the language of this thread (or task), for example "en" or "pt_BR"."""
-    _language.set(language)
+    """Choose the language of this thread (or task): "en", "pt_BR", or as browsers say, "pt-BR".
+
+    Anything that is no such name means English: the name becomes part of a path.
+    """
+    _language.set(language.replace("-", "_") if _NAME.fullmatch(language) else "en")
 
 
 @lru_cache

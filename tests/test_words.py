@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from specviz import words
-from tests.words import ROOT, TEMPLATE, template
+from specviz import errors, words
+from specviz.config import SamplingParams
+from specviz.errors import ConfigError
+from specviz.ui.runner import Engine, Job
+from specviz.ui.weights import Weights
+from tests.words import ROOT, TEMPLATE, sources, template
 
 PAGE = [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "specviz" / "ui").glob("*.py")]
 SHOWN = {"label", "help", "placeholder", "alt", "text", "title", "delta", "value", "body"}
@@ -20,7 +24,7 @@ def literals(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
-            if name in ("_", "ngettext", "SpecvizError", "UnsupportedModel", "Thread", "cast"):
+            if name in ("_", "ngettext", "Thread", "cast"):
                 quiet.update(id(leaf) for leaf in ast.walk(node))
         for part in ("annotation", "returns"):
             quiet.update(id(leaf) for leaf in ast.walk(getattr(node, part, None) or ast.Pass()))
@@ -112,3 +116,65 @@ def test_words_are_looked_up_not_formatted_first():
         for node in ast.walk(ast.parse(Path(path).read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("_", "ngettext"):
                 assert not any(isinstance(arg, ast.JoinedStr) for arg in node.args), path
+
+
+ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"Damaged"}
+
+
+def bare_messages(tree):
+    """Yield (line, code) of errors of ours whose message is written down, not looked up."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        message = node.args[0] if name in ERRORS and node.args else None
+        if name in ("require", "_require"):
+            message = node.args[-1]
+        parts = message.values if isinstance(message, ast.JoinedStr) else [message]
+        text = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
+        if any(map(str.isalpha, text)) or isinstance(message, ast.BinOp):
+            yield node.lineno, ast.unparse(message)
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_error_has_a_message_outside_the_catalogue(path):
+    """Errors appear on the page; the few words of code that `allowed` lists are no English."""
+    code = {"'True, False'", "'off, light, full'", "'decay, pace'", "'1 <= min <= max <= 64'"}
+    found = bare_messages(ast.parse(path.read_text("utf-8")))
+    assert [each for each in found if each[1] not in code] == []
+
+
+def test_a_message_outside_the_catalogue_is_found():
+    code = (
+        "raise ConfigError(f'{x} is wrong')\nrequire(x, 'x', x, 'one or two')\nraise Busy(_('a'))"
+    )
+    assert [line for line, _code in bare_messages(ast.parse(code))] == [1, 2]
+
+
+def test_errors_speak_the_language_of_the_page(tmp_path, monkeypatch):
+    """In the engine's thread too: a thread starts without the language of its page."""
+    folder = tmp_path / "xx" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    head = "Content-Type: text/plain; charset=UTF-8\n"
+    (folder / "specviz.mo").write_bytes(catalogue({"": head, "0 or more": "0 aŭ pli"}))
+    monkeypatch.setattr(words, "LOCALE", tmp_path)
+    words._catalogue.cache_clear()
+    words.set_language("xx")
+    said = []
+    try:
+        engine = Engine(Weights())
+        engine._submit(Job(lambda job: said.append(words._("0 or more"))))
+        engine.close()
+        engine._thread.join(10)
+        with pytest.raises(ConfigError, match="allowed: 0 aŭ pli"):
+            SamplingParams(top_k=-1)
+    finally:
+        words.set_language("en")
+        words._catalogue.cache_clear()
+    assert said == ["0 aŭ pli"]
+
+
+@pytest.mark.parametrize("name", ["../../etc", "", "x" * 99, "en\0"])
+def test_a_strange_language_is_english(name):
+    words.set_language(name)
+    assert words._("Stop") == "Stop"

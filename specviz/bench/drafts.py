@@ -16,6 +16,7 @@ from specviz.models.load import Loaded, load
 from specviz.models.store import Progress
 from specviz.models.target import Target, TargetConfig
 from specviz.traces.schema import ModelCard
+from specviz.words import _
 
 
 @runtime_checkable
@@ -88,9 +89,11 @@ def keeps_for(target: Target, draft: Loaded | Head | None) -> bool:
 def _tappable(target: Target) -> Tappable:
     if not isinstance(target, Tappable):
         raise UnsupportedModel(
-            f"{target.config.name} is run by transformers, which does not hand out the hidden "
-            "states that heads read; choose a Llama or Qwen target, or the scheme ngram, suffix "
-            "or draft_model"
+            _(
+                "{name} is run by transformers, which does not hand out the hidden states that "
+                "heads read; choose a Llama or Qwen target, or the scheme ngram, suffix or "
+                "draft_model"
+            ).format(name=target.config.name)
         )
     return target
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from specviz.errors import ConfigError
+from specviz.words import _
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig
@@ -128,4 +129,8 @@ def check_peers(names: Sequence[str]) -> None:
     """
     for name in names:
         if name not in PEERS:
-            raise ConfigError(f"cannot measure against {name!r}; allowed: {', '.join(PEERS)}")
+            raise ConfigError(
+                _("cannot measure against {name!r}; allowed: {peers}").format(
+                    name=name, peers=", ".join(PEERS)
+                )
+            )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from specviz.errors import ConfigError
+from specviz.words import _
 
 PromptClass = Literal["chat", "code", "edit", "copy", "json", "maths"]
 CLASSES: tuple[PromptClass, ...] = get_args(PromptClass)
@@ -227,7 +228,11 @@ def find(prompt_id: str) -> BuiltInPrompt:
         if prompt.id == prompt_id:
             return prompt
     ids = ", ".join(prompt.id for prompt in BUILT_IN)
-    raise ConfigError(f"there is no built-in prompt {prompt_id!r}; the ids are: {ids}")
+    raise ConfigError(
+        _("there is no built-in prompt {prompt_id!r}; the ids are: {ids}").format(
+            prompt_id=prompt_id, ids=ids
+        )
+    )
 
 
 def of_class(classes: Iterable[str]) -> tuple[BuiltInPrompt, ...]:
@@ -238,9 +243,17 @@ def of_class(classes: Iterable[str]) -> tuple[BuiltInPrompt, ...]:
     """
     wanted = tuple(classes)
     if not wanted:
-        raise ConfigError(f"no prompt class is named; the classes are: {', '.join(CLASSES)}")
+        raise ConfigError(
+            _("no prompt class is named; the classes are: {classes}").format(
+                classes=", ".join(CLASSES)
+            )
+        )
     for name in wanted:
         if name not in CLASSES:
             allowed = ", ".join(CLASSES)
-            raise ConfigError(f"there is no prompt class {name!r}; the classes are: {allowed}")
+            raise ConfigError(
+                _("there is no prompt class {name!r}; the classes are: {allowed}").format(
+                    name=name, allowed=allowed
+                )
+            )
     return tuple(prompt for prompt in BUILT_IN if prompt.prompt_class in wanted)

@@ -24,6 +24,7 @@ from specviz.models.device import device_name
 from specviz.models.load import Loaded
 from specviz.session import DecodeSession
 from specviz.traces.schema import Branch, Environment, Trace, shown_tokens
+from specviz.words import _
 
 LOSSLESS_LIMIT = 512  # output tokens; the replay of a longer run is asked for, not a surprise
 
@@ -54,19 +55,23 @@ def encode(loaded: Loaded, request: Request) -> tuple[int, ...]:
     """
     if not request.prompt.strip():
         raise PromptError(
-            "the prompt is empty; it needs at least one character that is not a space: type a "
-            "prompt or choose a built-in one"
+            _(
+                "the prompt is empty; it needs at least one character that is not a space: type a "
+                "prompt or choose a built-in one"
+            )
         )
     tokenizer = loaded.tokenizer
     chat = uses_template(loaded, request)
     ids = tokenizer.chat(request.prompt) if chat else tokenizer.encode(request.prompt)
     context = loaded.target.config.context
     if not ids:
-        raise PromptError("the prompt has no tokens in this model's vocabulary; type another")
+        raise PromptError(_("the prompt has no tokens in this model's vocabulary; type another"))
     if len(ids) >= context:
         raise PromptError(
-            f"the prompt has {len(ids)} tokens; the model's context holds {context}, prompt and "
-            f"output together: shorten the prompt to {context - 1} tokens or less"
+            _(
+                "the prompt has {count} tokens; the model's context holds {context}, prompt and "
+                "output together: shorten the prompt to {most} tokens or less"
+            ).format(count=len(ids), context=context, most=context - 1)
         )
     return ids
 

@@ -11,6 +11,7 @@ from specviz.cli import options, terminal
 from specviz.config import MAX_DRAFT_LENGTH, MAX_TOKENS, DrafterOptions, require
 from specviz.drafters import check_scheme
 from specviz.errors import ConfigError
+from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.bench.peers import Peer
@@ -116,12 +117,14 @@ def plan_of(args: argparse.Namespace) -> "Plan":
         ("draft_length", MAX_DRAFT_LENGTH),
     ):
         given: int = getattr(args, name)
-        require(1 <= given <= most, name, given, f"1 to {most}")
+        require(1 <= given <= most, name, given, _("1 to {most}").format(most=most))
     schemes = tuple(check_scheme(name) for name in _names(args.schemes))
     if "draft_model" in schemes and args.draft_model is None:
         raise ConfigError(
-            "the scheme draft_model needs a draft model and none is given; name a folder, a GGUF "
-            "file or a hub id with --draft-model, or leave the scheme out"
+            _(
+                "the scheme draft_model needs a draft model and none is given; name a folder, a "
+                "GGUF file or a hub id with --draft-model, or leave the scheme out"
+            )
         )
     chosen = prompts.of_class(_names(args.classes))
     by_class = {name: [p for p in chosen if p.prompt_class == name] for name in prompts.CLASSES}

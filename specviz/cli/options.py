@@ -10,6 +10,7 @@ from specviz.bench import prompts
 from specviz.config import DrafterOptions, SamplingParams, SessionConfig, read_layer_ids
 from specviz.drafters import SCHEMES, check_scheme
 from specviz.errors import ConfigError, PromptError
+from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
@@ -114,15 +115,17 @@ def prompt_text(args: argparse.Namespace) -> str:
     if args.prompt_id is not None:
         return prompts.find(args.prompt_id).text
     if args.prompt_file is None:
-        raise PromptError("no prompt was given; use --prompt, --prompt-file or --prompt-id")
+        raise PromptError(_("no prompt was given; use --prompt, --prompt-file or --prompt-id"))
     try:
         if args.prompt_file == "-":
             return sys.stdin.read()
         return Path(args.prompt_file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(
-            f"the prompt file {args.prompt_file!r} cannot be read ({error}); give a file of "
-            "UTF-8 text, or - for standard input"
+            _(
+                "the prompt file {prompt_file!r} cannot be read ({error}); give a file of UTF-8 "
+                "text, or - for standard input"
+            ).format(prompt_file=args.prompt_file, error=error)
         ) from error
 
 
@@ -158,12 +161,14 @@ def tree(text: str | None) -> tuple[int, int]:
     """Read `K,DEPTH`; a depth of 0, a chain, if nothing is given."""
     if text is None:
         return _OPTIONS.tree_top_k, _OPTIONS.tree_depth
-    top_k, _, depth = text.partition(",")
+    top_k, _comma, depth = text.partition(",")
     try:
         return int(top_k), int(depth)
     except ValueError:
         raise ConfigError(
-            f"tree is {text!r}; allowed: K,DEPTH, as 8,5: 8 children per node, 5 levels"
+            _("tree is {text!r}; allowed: K,DEPTH, as 8,5: 8 children per node, 5 levels").format(
+                text=text
+            )
         ) from None
 
 
@@ -192,5 +197,7 @@ def logit_bias(text: str) -> tuple[int, float]:
         return int(token), float(bias if sep else math.nan)
     except ValueError:
         raise ConfigError(
-            f"logit_bias is {text!r}; allowed: ID=X with a token id and a number, -inf forbids"
+            _(
+                "logit_bias is {text!r}; allowed: ID=X with a token id and a number, -inf forbids"
+            ).format(text=text)
         ) from None

@@ -12,6 +12,7 @@ from specviz.config import require
 from specviz.errors import ConfigError, SpecvizError
 from specviz.events import Finish, LosslessReport, Round
 from specviz.traces.store import check_place
+from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
@@ -47,7 +48,7 @@ def command(args: argparse.Namespace) -> int:
     if args.trace:
         check_place(Path(args.trace))
     limit: int | None = args.lossless_limit
-    require(limit is None or limit >= 0, "lossless_limit", limit, "0 or more")
+    require(limit is None or limit >= 0, "lossless_limit", limit, _("0 or more"))
     request = options.request(args)
     loaded, draft = load_models(args, request)
     run = Decoding(args, request, loaded, draft)
@@ -166,5 +167,7 @@ def check_destination(name: str | None) -> None:
     path = Path(name)
     if path.is_dir() or not path.parent.is_dir():
         raise ConfigError(
-            f"the trace cannot be saved as {name!r}; give a file name in a folder that exists"
+            _(
+                "the trace cannot be saved as {name!r}; give a file name in a folder that exists"
+            ).format(name=name)
         )

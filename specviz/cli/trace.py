@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from specviz.cli import terminal
 from specviz.errors import TraceError
+from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.cli import Commands
@@ -110,7 +111,9 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TraceError(
-            f"{path} cannot be written ({error}); give another file name or free some space"
+            _(
+                "{path} cannot be written ({error}); give another file name or free some space"
+            ).format(path=path, error=error)
         ) from error
 
 

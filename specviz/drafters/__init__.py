@@ -56,8 +56,12 @@ def check_scheme(name: str) -> str:
     if name in SCHEMES:
         return name
     close = difflib.get_close_matches(name, SCHEMES, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
-    raise UnknownScheme(f"there is no scheme {name!r}{hint} Choose one of: {', '.join(SCHEMES)}")
+    text = (
+        _("there is no scheme {name!r}; did you mean {close!r}? Choose one of: {schemes}")
+        if close
+        else _("there is no scheme {name!r}. Choose one of: {schemes}")
+    )
+    raise UnknownScheme(text.format(name=name, close="".join(close), schemes=", ".join(SCHEMES)))
 
 
 def describe(name: str) -> Scheme:
@@ -222,8 +226,11 @@ def _check_eligible(tokenizer: "Vocabulary | None", draft: DraftSource) -> None:
 def _model(draft: "DraftSource | Head | None") -> DraftSource:
     if draft is None or not hasattr(draft, "spec"):
         raise ConfigError(
-            "the scheme draft_model needs a draft model and none is given; name a folder, a GGUF "
-            "file or a hub id (--draft-model on the command line), or choose ngram or suffix"
+            _(
+                "the scheme draft_model needs a draft model and none is given; name a folder, a "
+                "GGUF file or a hub id (--draft-model on the command line), or choose ngram or "
+                "suffix"
+            )
         )
     return cast(DraftSource, draft)
 
@@ -235,8 +242,10 @@ def _head(draft: "DraftSource | Head | None", scheme: str) -> "Head":
         raise missing_head(scheme)
     if draft.scheme != scheme:
         raise UnsupportedModel(
-            f"{draft.name or 'this head'} is a head for {draft.scheme}, and the scheme is "
-            f"{scheme}; choose the scheme {draft.scheme} or another head"
+            _(
+                "{name} is a head for {trained}, and the scheme is {chosen}; choose the scheme "
+                "{trained} or another head"
+            ).format(name=draft.name or _("this head"), trained=draft.scheme, chosen=scheme)
         )
     return draft
 

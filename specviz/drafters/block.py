@@ -44,14 +44,18 @@ class ContextMemo:
         features, taps = context.features, self.decoder.config.taps
         if features is None:
             raise DraftError(
-                f"the target keeps no hidden states; this head reads layers {taps}. Give the "
-                "target those taps before the session starts."
+                _(
+                    "the target keeps no hidden states; this head reads layers {taps}. Give the "
+                    "target those taps before the session starts."
+                ).format(taps=taps)
             )
         wanted = (length, len(taps), self.decoder.config.layer.hidden)
         if tuple(features.shape) != wanted:
             raise DraftError(
-                f"the target's hidden states have shape {list(features.shape)} and this head "
-                f"reads {list(wanted)}: one row per token but the last, for layers {taps}"
+                _(
+                    "the target's hidden states have shape {shape} and this head reads {wanted}: "
+                    "one row per token but the last, for layers {taps}"
+                ).format(shape=list(features.shape), wanted=list(wanted), taps=taps)
             )
         return features
 

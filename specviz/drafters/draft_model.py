@@ -126,8 +126,12 @@ class DraftModelDrafter:
     def _check(self, best: float, context: Context, drafted: tuple[int, ...]) -> None:
         if not math.isfinite(best):
             raise NumericsError(
-                f"the draft model {self._memo.model.config.name} gave NaN or Inf for text position "
-                f"{len(context.tokens) + len(drafted)}. Check its weights, or try dtype float32."
+                _(
+                    "the draft model {name} gave NaN or Inf for text position {count}. Check its "
+                    "weights, or try dtype float32."
+                ).format(
+                    name=self._memo.model.config.name, count=len(context.tokens) + len(drafted)
+                )
             )
 
     def _stack(self, rows: list[Tensor]) -> Tensor | None:

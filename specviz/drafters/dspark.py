@@ -44,8 +44,10 @@ class DSparkDrafter:
         """
         if confidence.cuts and head.confidence_head is None:
             raise ConfigError(
-                "this head has no confidence head, so drafts cannot be cut by confidence; set the "
-                "threshold to 0 and leave the step table out"
+                _(
+                    "this head has no confidence head, so drafts cannot be cut by confidence; set "
+                    "the threshold to 0 and leave the step table out"
+                )
             )
         self._decoder = DSparkDecoder(head, target)
         self._memo = ContextMemo(self._decoder)

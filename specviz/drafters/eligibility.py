@@ -97,9 +97,11 @@ def require_eligible(target: Vocabulary, draft: Vocabulary, name: str) -> Eligib
     found = check_vocabulary(target, draft)
     if not found.ok:
         raise VocabMismatch(
-            f"{name} cannot draft for this target. {found.reason} A draft model needs the target's "
-            "own vocabulary: choose one of the same family, or the schemes ngram or suffix, which "
-            "need no model."
+            _(
+                "{name} cannot draft for this target. {reason} A draft model needs the target's "
+                "own vocabulary: choose one of the same family, or the schemes ngram or suffix, "
+                "which need no model."
+            ).format(name=name, reason=found.reason)
         )
     return found
 

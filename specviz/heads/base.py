@@ -5,6 +5,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from specviz.errors import DraftError
+from specviz.words import _
 
 
 class Head(nn.Module):
@@ -31,6 +32,8 @@ def check_fed(features: Tensor) -> None:
     if silent.any():
         row, tap = silent.nonzero()[0].tolist()
         raise DraftError(
-            f"hidden state {tap} of text position {row} is all zeros: the target did not record "
-            "it. Give the target its taps before the prompt is read."
+            _(
+                "hidden state {tap} of text position {row} is all zeros: the target did not record "
+                "it. Give the target its taps before the prompt is read."
+            ).format(tap=tap, row=row)
         )

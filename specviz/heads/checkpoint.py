@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from specviz.errors import ModelCorrupt, UnsupportedModel
 from specviz.models import checkpoint as model_files
 from specviz.models.llama_config import Settings
+from specviz.words import _
 
 WEIGHTS = "model.safetensors"
 
@@ -61,25 +62,31 @@ def build(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: str)
     for name, empty in wanted.items():
         if name not in tensors:
             raise ModelCorrupt(
-                f"{where}: the weights have no tensor {name} {list(empty.shape)}, which "
-                "config.json asks for"
+                _(
+                    "{where}: the weights have no tensor {name} {shape}, which config.json asks for"
+                ).format(where=where, name=name, shape=list(empty.shape))
             )
         given = tensors[name]
         if given.shape != empty.shape:
             raise ModelCorrupt(
-                f"{where}: tensor {name} has shape {list(given.shape)} and config.json asks for "
-                f"{list(empty.shape)}"
+                _(
+                    "{where}: tensor {name} has shape {shape} and config.json asks for {asked}"
+                ).format(where=where, name=name, shape=list(given.shape), asked=list(empty.shape))
             )
         if not given.is_floating_point() or given.element_size() < 2:
             raise UnsupportedModel(
-                f"{where}: tensor {name} is {given.dtype}; weights of heads must be float32, "
-                "float16 or bfloat16"
+                _(
+                    "{where}: tensor {name} is {dtype}; weights of heads must be float32, float16 "
+                    "or bfloat16"
+                ).format(where=where, name=name, dtype=given.dtype)
             )
     for name, given in tensors.items():
         if name not in wanted:
             raise ModelCorrupt(
-                f"{where}: the weights have a tensor {name} {list(given.shape)} that config.json "
-                "does not explain"
+                _(
+                    "{where}: the weights have a tensor {name} {shape} that config.json does not "
+                    "explain"
+                ).format(where=where, name=name, shape=list(given.shape))
             )
     module.load_state_dict(dict(tensors), assign=True)
     return module

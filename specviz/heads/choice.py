@@ -10,6 +10,7 @@ from specviz.config import DrafterOptions, SamplingParams
 from specviz.errors import NumericsError
 from specviz.verify.draws import Draws, pick
 from specviz.verify.processors import distribution, penalise
+from specviz.words import _
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class Choice:
 def _check(best: float, text: Text, drafted: tuple[int, ...]) -> None:
     if not math.isfinite(best):
         raise NumericsError(
-            "the draft head gave NaN or Inf for text position "
-            f"{len(text.tokens) + len(drafted)}. Check its weights, or try dtype float32."
+            _(
+                "the draft head gave NaN or Inf for text position {count}. Check its weights, or "
+                "try dtype float32."
+            ).format(count=len(text.tokens) + len(drafted))
         )

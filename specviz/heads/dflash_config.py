@@ -5,6 +5,7 @@ from typing import Literal
 
 from specviz.config import require
 from specviz.heads.layers import LayerShape
+from specviz.words import _
 
 MarkovKind = Literal["vanilla", "gated", "rnn"]
 
@@ -58,11 +59,16 @@ class DFlashConfig:
 
     def __post_init__(self) -> None:
         least = 1 if self.anchor_predicts else 2
-        require(self.block >= least, "block", self.block, f"{least} or more")
-        require(bool(self.taps), "taps", self.taps, "at least one target layer")
+        require(self.block >= least, "block", self.block, _("{least} or more").format(least=least))
+        require(bool(self.taps), "taps", self.taps, _("at least one target layer"))
         if self.views:
             given = len(self.views)
-            require(given == self.layers, "views", given, f"one per layer, {self.layers}")
+            require(
+                given == self.layers,
+                "views",
+                given,
+                _("one per layer, {layers}").format(layers=self.layers),
+            )
 
     @property
     def most(self) -> int:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from specviz.errors import ModelCorrupt
+from specviz.words import _
 
 
 def absolute_ids(d2t: Tensor, vocab: int) -> Tensor:
@@ -19,11 +20,13 @@ def absolute_ids(d2t: Tensor, vocab: int) -> Tensor:
     if outside.any():
         row = int(outside.nonzero()[0])
         raise ModelCorrupt(
-            f"tensor d2t maps draft token {row} to {int(ids[row])}; the target has ids 0 to "
-            f"{vocab - 1}. d2t holds offsets (target id minus draft id), not ids."
+            _(
+                "tensor d2t maps draft token {row} to {id}; the target has ids 0 to {most}. d2t "
+                "holds offsets (target id minus draft id), not ids."
+            ).format(row=row, id=int(ids[row]), most=vocab - 1)
         )
     if len(set(ids.tolist())) < len(ids):
-        raise ModelCorrupt("tensor d2t maps two draft tokens to one target id; it must not")
+        raise ModelCorrupt(_("tensor d2t maps two draft tokens to one target id; it must not"))
     return ids
 
 
@@ -56,19 +59,25 @@ def read_draft_ids(tensors: Mapping[str, Tensor], vocab: int, draft_vocab: int) 
     if d2t is None:
         if draft_vocab != vocab:
             raise ModelCorrupt(
-                f"the weights have no tensor d2t [{draft_vocab}], which draft_vocab_size below the "
-                f"target's vocabulary of {vocab} asks for"
+                _(
+                    "the weights have no tensor d2t [{draft_vocab}], which draft_vocab_size below "
+                    "the target's vocabulary of {vocab} asks for"
+                ).format(draft_vocab=draft_vocab, vocab=vocab)
             )
         return None
     if d2t.shape != (draft_vocab,) or d2t.is_floating_point():
         raise ModelCorrupt(
-            f"tensor d2t is {list(d2t.shape)} {d2t.dtype}; draft_vocab_size asks for "
-            f"[{draft_vocab}] whole numbers"
+            _(
+                "tensor d2t is {shape} {dtype}; draft_vocab_size asks for [{draft_vocab}] whole "
+                "numbers"
+            ).format(shape=list(d2t.shape), dtype=d2t.dtype, draft_vocab=draft_vocab)
         )
     ids = absolute_ids(d2t, vocab)
     if t2d is not None and not torch.equal(t2d.bool(), kept_mask(ids, vocab)):
         raise ModelCorrupt(
-            f"tensor t2d {list(t2d.shape)} does not mark the {len(ids)} tokens that d2t maps to; "
-            "it is a mask over the target's vocabulary"
+            _(
+                "tensor t2d {shape} does not mark the {count} tokens that d2t maps to; it is a "
+                "mask over the target's vocabulary"
+            ).format(shape=list(t2d.shape), count=len(ids))
         )
     return None if draft_vocab == vocab and not d2t.any() else ids

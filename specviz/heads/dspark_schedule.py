@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from specviz.config import require
 from specviz.errors import ConfigError
+from specviz.words import _
 
 Speed = Callable[[int], float]  # verified rows of all requests together -> rounds per second
 
@@ -30,14 +31,14 @@ class StepTable:
             bool(self.rows) and self.rows[0] >= 1 and ascending,
             "rows of a step table",
             self.rows,
-            "ascending whole numbers from 1",
+            _("ascending whole numbers from 1"),
         )
         speeds = self.rounds_per_second
         require(
             len(speeds) == len(self.rows) and all(speed > 0 for speed in speeds),
             "rounds per second of a step table",
             speeds,
-            f"{len(self.rows)} numbers above 0",
+            _("{count} numbers above 0").format(count=len(self.rows)),
         )
 
     def __call__(self, rows: int) -> float:
@@ -64,9 +65,9 @@ class Confidence:
     speed: Speed | None = None
 
     def __post_init__(self) -> None:
-        require(0 <= self.threshold <= 1, "threshold", self.threshold, "0 to 1")
+        require(0 <= self.threshold <= 1, "threshold", self.threshold, _("0 to 1"))
         warm = all(t > 0 for t in self.temperatures)
-        require(warm, "temperatures", self.temperatures, "numbers above 0, one per slot")
+        require(warm, "temperatures", self.temperatures, _("numbers above 0, one per slot"))
 
     @property
     def cuts(self) -> bool:
@@ -132,7 +133,7 @@ def admit_up_to(survival: Sequence[Sequence[float]], drafts: int) -> tuple[int, 
     ones of its request, cannot decide about them.
     """
     lengths = [0] * len(survival)
-    for _, request, slot in _ranked(survival)[:drafts]:
+    for _p, request, slot in _ranked(survival)[:drafts]:
         lengths[request] = slot + 1
     return tuple(lengths)
 
@@ -147,14 +148,22 @@ def _object(text: str, what: str) -> Mapping[str, object]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ConfigError(f"the {what} is not JSON: {error}") from error
+        raise ConfigError(
+            _("the {what} is not JSON: {error}").format(what=what, error=error)
+        ) from error
     if not isinstance(found, dict):
-        raise ConfigError(f"the {what} is a JSON {type(found).__name__}; an object is needed")
+        raise ConfigError(
+            _("the {what} is a JSON {kind}; an object is needed").format(
+                what=what, kind=type(found).__name__
+            )
+        )
     return found
 
 
 def _numbers(table: Mapping[str, object], key: str) -> tuple[float, ...]:
     values = table.get(key)
     if not isinstance(values, list) or not all(isinstance(v, int | float) for v in values):
-        raise ConfigError(f"{key} is {values!r}; a list of numbers is needed")
+        raise ConfigError(
+            _("{key} is {values!r}; a list of numbers is needed").format(key=key, values=values)
+        )
     return tuple(float(v) for v in values)

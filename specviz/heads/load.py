@@ -18,6 +18,7 @@ from specviz.heads.formats import (
 )
 from specviz.models.llama_config import Settings
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 Matches = Callable[[Settings, frozenset[str]], bool]  # of config.json and the tensor names
 Read = Callable[[Checkpoint, TargetConfig, tuple[int, ...] | None], Head]  # the last: taps
@@ -86,10 +87,15 @@ def load(path: Path, target: TargetConfig, layer_ids: Sequence[int] | None = Non
             _check_taps(head, target)
             return head
     raise UnsupportedModel(
-        f"{path} holds no head that is known here: config.json has architectures "
-        f"{config.get('architectures')!r} and speculators_model_type "
-        f"{config.get('speculators_model_type')!r}; layouts read: "
-        f"{', '.join(layout.name for layout in FORMATS)}"
+        _(
+            "{path} holds no head that is known here: config.json has architectures "
+            "{architectures!r} and speculators_model_type {kind!r}; layouts read: {formats}"
+        ).format(
+            path=path,
+            architectures=config.get("architectures"),
+            kind=config.get("speculators_model_type"),
+            formats=", ".join(layout.name for layout in FORMATS),
+        )
     )
 
 
@@ -101,7 +107,11 @@ def save(head: Head, path: Path, format: str) -> None:
     """
     writers = {layout.name: layout.write for layout in FORMATS if layout.write}
     if format not in writers:
-        raise ConfigError(f"format is {format!r}; heads are written as {', '.join(writers)}")
+        raise ConfigError(
+            _("format is {format!r}; heads are written as {writers}").format(
+                format=format, writers=", ".join(writers)
+            )
+        )
     writers[format](head, Path(path))
 
 
@@ -109,6 +119,8 @@ def _check_taps(head: Head, target: TargetConfig) -> None:
     wrong = [tap for tap in head.taps if not 0 <= tap <= target.layers]
     if wrong or not head.taps:
         raise ConfigError(
-            f"the head reads the hidden states {head.taps}; {target.name} has 0 to "
-            f"{target.layers}. Was it made for another model? Else give layer ids."
+            _(
+                "the head reads the hidden states {taps}; {name} has 0 to {layers}. Was it made "
+                "for another model? Else give layer ids."
+            ).format(taps=head.taps, name=target.name, layers=target.layers)
         )

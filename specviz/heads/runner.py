@@ -12,6 +12,7 @@ from specviz.heads.base import check_fed
 from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask, pack_module
 from specviz.heads.recurrent import Map, RecurrentHead
 from specviz.models.target import Target
+from specviz.words import _
 
 PIECE = 512  # rows per pass while a prompt is read
 DRAFTED = 4096  # most drafted rows beyond the target's context
@@ -162,10 +163,12 @@ class Runner:
 
     def _checked(self, features: Tensor | None, rows: int) -> Tensor:
         if features is None or features.shape[:2] != (rows, len(self._taps)):
-            given = "none" if features is None else str(list(features.shape))
+            given = _("none") if features is None else str(list(features.shape))
             raise ConfigError(
-                f"the head reads features [{rows}, {len(self._taps)}, hidden] and was given "
-                f"{given}; decode with target.with_taps({self._taps})"
+                _(
+                    "the head reads features [{rows}, {count}, hidden] and was given {given}; "
+                    "decode with target.with_taps({taps})"
+                ).format(rows=rows, count=len(self._taps), given=given, taps=self._taps)
             )
         return features
 

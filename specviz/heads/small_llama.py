@@ -10,6 +10,7 @@ from specviz.models.llama_config import read_llama_config
 from specviz.models.llama_weights import fuse
 from specviz.models.rope import RopeTable
 from specviz.models.target import Target
+from specviz.words import _
 
 SHARED = "shared_with_target"
 EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -30,8 +31,10 @@ def load_small_llama(folder: Path, target: Target) -> LlamaTarget:
     """
     if not isinstance(target, LlamaTarget):
         raise UnsupportedModel(
-            f"{target.config.name} is run by transformers, which keeps its tables to itself; use "
-            "a whole draft model"
+            _(
+                "{name} is run by transformers, which keeps its tables to itself; use a whole "
+                "draft model"
+            ).format(name=target.config.name)
         )
     checkpoint = Checkpoint(folder)
     config = read_llama_config(
@@ -41,8 +44,11 @@ def load_small_llama(folder: Path, target: Target) -> LlamaTarget:
         here, there = getattr(config.target, name), getattr(target.config, name)
         if here != there:
             raise ModelCorrupt(
-                f"{folder} is a draft model for targets with {name} {here}; "
-                f"{target.config.name} has {there}"
+                _(
+                    "{folder} is a draft model for targets with {name} {here}; {target} has {there}"
+                ).format(
+                    folder=folder, name=name, here=here, target=target.config.name, there=there
+                )
             )
     tied, weights = replace(config, tied=True), target.weights
     tensors = checkpoint.tensors() | {EMBED: weights.embed}

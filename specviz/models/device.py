@@ -13,6 +13,7 @@ import torch
 from specviz.errors import CacheError, ConfigError
 from specviz.models.layers import Linear
 from specviz.models.store import cache_dir, write_atomically
+from specviz.words import _
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -33,12 +34,18 @@ def choose_device(name: str = "auto") -> torch.device:
     if name == "auto":
         return torch.device(next(kind for kind in ("cuda", "mps", "cpu") if there[kind]))
     if name not in DEVICES:
-        raise ConfigError(f"device is {name!r}; allowed: {', '.join(DEVICES)}")
+        raise ConfigError(
+            _("device is {name!r}; allowed: {devices}").format(
+                name=name, devices=", ".join(DEVICES)
+            )
+        )
     if not there[name]:
         found = ", ".join(kind for kind, present in there.items() if present)
         raise ConfigError(
-            f"device is {name!r}, which torch {torch.__version__} does not find here; "
-            f"there is: {found}. Choose one of these or 'auto'."
+            _(
+                "device is {name!r}, which torch {version} does not find here; there is: "
+                "{found}. Choose one of these or 'auto'."
+            ).format(name=name, version=torch.__version__, found=found)
         )
     return torch.device(name)
 
@@ -54,7 +61,11 @@ def choose_dtype(device: torch.device, name: str = "auto") -> torch.dtype:
     if name in DTYPES:
         return DTYPES[name]
     if name != "auto":
-        raise ConfigError(f"dtype is {name!r}; allowed: auto, {', '.join(DTYPES)}")
+        raise ConfigError(
+            _("dtype is {name!r}; allowed: auto, {dtypes}").format(
+                name=name, dtypes=", ".join(DTYPES)
+            )
+        )
     times = decode_times(device)
     return DTYPES[min(times, key=lambda kind: times[kind])]
 

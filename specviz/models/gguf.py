@@ -16,6 +16,7 @@ from specviz.models.gguf_config import VERSION, hf_config, rope_scaling
 from specviz.models.gguf_file import GgufFile, StoredTensor, read_gguf
 from specviz.models.gguf_tokenizer import end_ids, write_tokenizer
 from specviz.models.store import Progress, cache_dir, make_folder, sha256, silent, write_atomically
+from specviz.words import _
 
 Values = NDArray[np.float32]
 
@@ -57,7 +58,11 @@ def convert_gguf(path: Path, progress: Progress | None = None) -> Path:
     """
     progress = progress or silent
     if not path.is_file():
-        raise ModelNotFound(f"{path} is not a file; give a GGUF file, a model folder or a hub id")
+        raise ModelNotFound(
+            _("{path} is not a file; give a GGUF file, a model folder or a hub id").format(
+                path=path
+            )
+        )
     key = _content_hash(path, progress)
     final = cache_dir() / "models" / f"{path.stem}-{key[:12]}-v{VERSION}"
     return make_folder(final, lambda folder: write_model(path, folder, progress), progress)
@@ -65,7 +70,7 @@ def convert_gguf(path: Path, progress: Progress | None = None) -> Path:
 
 def write_model(path: Path, folder: Path, progress: Progress = silent) -> None:
     """Convert a GGUF file into the empty `folder`, a few rows at a time."""
-    progress("Reading the model file", 0.0)
+    progress(_("Reading the model file"), 0.0)
     file = read_gguf(path)
     config = hf_config(file.metadata, file.shapes, path)
     _check_names(file, config["num_hidden_layers"])
@@ -100,8 +105,10 @@ def _check_names(file: GgufFile, layers: object) -> None:
     unknown = [n for n in file.tensors if hf_name(n) is None and n != "rope_freqs.weight"]
     if unknown:
         raise UnsupportedModel(
-            f"{path} has tensors that no dense Llama-like model has ({', '.join(unknown[:3])}). "
-            "Mixtures of experts and other layouts are not read from GGUF: use safetensors."
+            _(
+                "{path} has tensors that no dense Llama-like model has ({unknown}). Mixtures of "
+                "experts and other layouts are not read from GGUF: use safetensors."
+            ).format(path=path, unknown=", ".join(unknown[:3]))
         )
     needed = ["token_embd.weight", "output_norm.weight"]
     parts = (*_REQUIRED, "ffn_up", "ffn_down")
@@ -109,8 +116,10 @@ def _check_names(file: GgufFile, layers: object) -> None:
     missing = [name for name in needed if name not in file.tensors]
     if missing:
         raise ModelCorrupt(
-            f"{path} lacks {len(missing)} tensors, {missing[0]} the first. Download it again; a "
-            "model split into several GGUF files has to be merged first."
+            _(
+                "{path} lacks {count} tensors, {missing} the first. Download it again; a model "
+                "split into several GGUF files has to be merged first."
+            ).format(path=path, count=len(missing), missing=missing[0])
         )
 
 
@@ -135,7 +144,7 @@ def _write_safetensors(file: GgufFile, out: Path, progress: Progress) -> None:
         for tensor in kept.values():
             for values in _values(tensor, _interleaved_heads(tensor.name, file), file.path):
                 done += stream.write(_bf16_bytes(values))
-                progress("Converting the model, once", done / max(1, offset))
+                progress(_("Converting the model, once"), done / max(1, offset))
 
 
 def _interleaved_heads(name: str, file: GgufFile) -> int | None:
@@ -162,11 +171,17 @@ def _values(tensor: StoredTensor, heads: int | None, path: Path) -> Iterator[Val
             values = dequantize(data[start : start + step], tensor.kind)
         except NotImplementedError as error:
             raise UnsupportedModel(
-                f"{path} stores {tensor.name} as {tensor.kind.name}, which cannot be dequantised "
-                "here. Use another quantisation of this model, such as Q8_0 or Q4_K_M."
+                _(
+                    "{path} stores {name} as {kind}, which cannot be dequantised here. Use "
+                    "another quantisation of this model, such as Q8_0 or Q4_K_M."
+                ).format(path=path, name=tensor.name, kind=tensor.kind.name)
             ) from error
         if not np.isfinite(values).all():
-            raise ModelCorrupt(f"{path} has NaN or Inf in {tensor.name}. Download it again.")
+            raise ModelCorrupt(
+                _("{path} has NaN or Inf in {name}. Download it again.").format(
+                    path=path, name=tensor.name
+                )
+            )
         if heads:
             # A bias is one stored row: its values are what has to change places.
             values = _rotary_halves(values.reshape(tensor.shape), heads)
@@ -194,7 +209,7 @@ def _content_hash(path: Path, progress: Progress) -> str:
     except (OSError, ValueError):
         memo = {}
     if not isinstance(memo, dict) or not isinstance(memo.get(key), str):
-        digest = sha256(path, progress, "Reading the model file")
+        digest = sha256(path, progress, _("Reading the model file"))
         memo = {**memo, key: digest} if isinstance(memo, dict) else {key: digest}
         write_atomically(memo_path, json.dumps(memo, indent=1))
     return str(memo[key])

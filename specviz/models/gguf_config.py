@@ -9,6 +9,7 @@ import numpy as np
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
 from specviz.models.refusals import MOST_LAYERS
+from specviz.words import _
 
 Shapes = Mapping[str, tuple[int, ...]]
 _CLASSES = {
@@ -33,15 +34,21 @@ class _Metadata:
         value = self.values.get(f"{self.arch}.{key}", default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ModelCorrupt(
-                f"{self.path}: {self.arch}.{key} is {value!r}, not one number. Download the file "
-                "again; layers that differ in shape are not supported."
+                _(
+                    "{path}: {arch}.{key} is {value!r}, not one number. Download the file again; "
+                    "layers that differ in shape are not supported."
+                ).format(path=self.path, arch=self.arch, key=key, value=value)
             )
         return float(np.float32(value)) if isinstance(value, float) else value
 
     def count(self, key: str, default: float | None = None) -> int:
         value = self.number(key, default)
         if not 0 < value <= (MOST_LAYERS if key == "block_count" else 2**31 - 1):
-            raise ModelCorrupt(f"{self.path}: {self.arch}.{key} is {value}. Download it again.")
+            raise ModelCorrupt(
+                _("{path}: {arch}.{key} is {value}. Download it again.").format(
+                    path=self.path, arch=self.arch, key=key, value=value
+                )
+            )
         return int(value)
 
 
@@ -55,8 +62,10 @@ def hf_config(values: Mapping[str, object], shapes: Shapes, path: Path) -> dict[
     arch = values.get("general.architecture")
     if not isinstance(arch, str) or arch not in ARCHITECTURES:
         raise UnsupportedModel(
-            f"{path} has architecture {arch!r}; GGUF files are read for {', '.join(ARCHITECTURES)} "
-            "(Llama, SmolLM, Mistral, Qwen2, Qwen3). Use the safetensors version of this model."
+            _(
+                "{path} has architecture {arch!r}; GGUF files are read for {architectures} (Llama, "
+                "SmolLM, Mistral, Qwen2, Qwen3). Use the safetensors version of this model."
+            ).format(path=path, arch=arch, architectures=", ".join(ARCHITECTURES))
         )
     of = _Metadata(values, arch, path)
     hidden, heads = of.count("embedding_length"), of.count("attention.head_count")
@@ -109,8 +118,10 @@ def rope_scaling(
         return None
     if kind not in ("linear", "yarn"):
         raise UnsupportedModel(
-            f"{path} scales rope by {kind!r}; known are none, linear, yarn and the factors of "
-            "Llama 3. Use the safetensors version of this model."
+            _(
+                "{path} scales rope by {kind!r}; known are none, linear, yarn and the factors of "
+                "Llama 3. Use the safetensors version of this model."
+            ).format(path=path, kind=kind)
         )
     scaling: dict[str, object] = {"rope_type": kind, "factor": of.number("rope.scaling.factor")}
     if kind == "yarn":
@@ -125,8 +136,10 @@ def _llama3_scaling(of: _Metadata, factors: list[float]) -> dict[str, object]:
     theta = of.number("rope.freq_base", 10000.0)
     if len(factors) != head_dim // 2:
         raise ModelCorrupt(
-            f"{of.path} has {len(factors)} rope factors, where heads of {head_dim} numbers need "
-            f"{head_dim // 2}. Download it again."
+            _(
+                "{path} has {count} rope factors, where heads of {head_dim} numbers need "
+                "{needed}. Download it again."
+            ).format(path=of.path, count=len(factors), head_dim=head_dim, needed=head_dim // 2)
         )
     factor = round(max(factors), 4)
     for original in (8192, 4096, 2048, 16384, 32768):
@@ -143,8 +156,10 @@ def _llama3_scaling(of: _Metadata, factors: list[float]) -> dict[str, object]:
                 "original_max_position_embeddings": original,
             }
     raise UnsupportedModel(
-        f"{of.path} has rope factors that no Llama 3 setting makes (largest {factor}). Use the "
-        "safetensors version of this model."
+        _(
+            "{path} has rope factors that no Llama 3 setting makes (largest {factor}). Use the "
+            "safetensors version of this model."
+        ).format(path=of.path, factor=factor)
     )
 
 
@@ -176,7 +191,9 @@ def _check_shapes(config: Mapping[str, object], shapes: Shapes, path: Path) -> N
     hidden, head_dim = size("hidden_size"), size("head_dim")
     q, kv = size("num_attention_heads") * head_dim, size("num_key_value_heads") * head_dim
     if size("num_attention_heads") % size("num_key_value_heads"):
-        raise ModelCorrupt(f"{path}: heads do not divide into KV heads. Download it again.")
+        raise ModelCorrupt(
+            _("{path}: heads do not divide into KV heads. Download it again.").format(path=path)
+        )
     expected = {
         "token_embd.weight": (size("vocab_size"), hidden),
         "blk.0.attn_q.weight": (q, hidden),
@@ -186,6 +203,8 @@ def _check_shapes(config: Mapping[str, object], shapes: Shapes, path: Path) -> N
     for name, shape in expected.items():
         if name in shapes and shapes[name] != shape:
             raise ModelCorrupt(
-                f"{path}: {name} has shape {shapes[name]}, its metadata says {shape}. "
-                "Download the file again."
+                _(
+                    "{path}: {name} has shape {shapes}, its metadata says {shape}. Download the "
+                    "file again."
+                ).format(path=path, name=name, shapes=shapes[name], shape=shape)
             )

@@ -14,6 +14,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from numpy.typing import NDArray
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.words import _
 
 Bytes = NDArray[np.uint8]
 
@@ -55,20 +56,26 @@ def read_gguf(path: Path) -> GgufFile:
         start = head.read(8)
     if len(start) < 8 or start[:4] != b"GGUF":
         raise ModelCorrupt(
-            f"{path} is not a GGUF file: it starts with {start[:4]!r}, not b'GGUF'. "
-            "Download it again, or give a model folder or a hub id."
+            _(
+                "{path} is not a GGUF file: it starts with {start!r}, not b'GGUF'. Download it "
+                "again, or give a model folder or a hub id."
+            ).format(path=path, start=start[:4])
         )
     version = int.from_bytes(start[4:], "little")
     if version not in (2, 3):
         raise UnsupportedModel(
-            f"{path} is GGUF version {version}; versions 2 and 3 in little-endian order are read"
+            _(
+                "{path} is GGUF version {version}; versions 2 and 3 in little-endian order are read"
+            ).format(path=path, version=version)
         )
     content: Bytes = np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
     try:
         return _parse(path, content)
     except (ValueError, KeyError, OverflowError, RecursionError, struct.error) as error:
         raise ModelCorrupt(
-            f"{path} is damaged or cut short ({len(content)} bytes; {error}). Download it again."
+            _("{path} is damaged or cut short ({count} bytes; {error}). Download it again.").format(
+                path=path, count=len(content), error=error
+            )
         ) from error
 
 
@@ -77,13 +84,13 @@ def _parse(path: Path, content: Bytes) -> GgufFile:
     cursor.at = 8
     tensor_count, value_count = cursor.number("Q"), cursor.number("Q")
     metadata: dict[str, object] = {}
-    for _ in range(value_count):
+    for _index in range(value_count):
         key = cursor.text()
         metadata[key] = cursor.value(cursor.number("I"))
     heads = [_head(cursor) for _ in range(tensor_count)]
     alignment = metadata.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment <= 0:
-        raise ValueError(f"alignment {alignment}")
+        raise ValueError(_("alignment {alignment}").format(alignment=alignment))
     start = -(-cursor.at // alignment) * alignment
     tensors = {}
     for head in heads:
@@ -103,7 +110,9 @@ def _head(cursor: "_Cursor") -> _Head:
     name = cursor.text()
     dimensions = cursor.number("I")
     if not 1 <= dimensions <= 8:
-        raise ValueError(f"{name} has {dimensions} dimensions")
+        raise ValueError(
+            _("{name} has {dimensions} dimensions").format(name=name, dimensions=dimensions)
+        )
     sizes = tuple(cursor.number("Q") for _ in range(dimensions))
     return _Head(name, sizes, kind=cursor.number("I"), at=cursor.number("Q"))
 
@@ -113,17 +122,25 @@ def _tensor(head: _Head, content: Bytes, path: Path) -> StoredTensor:
         kind = GGMLQuantizationType(head.kind)
     except ValueError:
         raise UnsupportedModel(
-            f"{path} stores {head.name} as type {head.kind}, which is not known here. Use another "
-            "quantisation of this model, such as Q8_0 or Q4_K_M."
+            _(
+                "{path} stores {name} as type {kind}, which is not known here. Use another "
+                "quantisation of this model, such as Q8_0 or Q4_K_M."
+            ).format(path=path, name=head.name, kind=head.kind)
         ) from None
     block_values, block_bytes = GGML_QUANT_SIZES[kind]
     columns, *rows = head.sizes
     if columns % block_values:
-        raise ValueError(f"{head.name} has rows of {columns}, no multiple of {block_values}")
+        raise ValueError(
+            _("{name} has rows of {columns}, no multiple of {block_values}").format(
+                name=head.name, columns=columns, block_values=block_values
+            )
+        )
     row_bytes = columns // block_values * block_bytes
     end = head.at + row_bytes * prod(rows)
     if end > len(content):
-        raise ValueError(f"{head.name} lacks {end - len(content)} bytes")
+        raise ValueError(
+            _("{name} lacks {count} bytes").format(name=head.name, count=end - len(content))
+        )
     data = content[head.at : end].reshape(-1, row_bytes)
     return StoredTensor(head.name, tuple(reversed(head.sizes)), kind, data)
 
@@ -138,7 +155,7 @@ class _Cursor:
     def take(self, size: int) -> memoryview:
         end = self.at + size
         if end > len(self._content):
-            raise ValueError(f"it should go on to byte {end}")
+            raise ValueError(_("it should go on to byte {end}").format(end=end))
         part = self._content[self.at : end]
         self.at = end
         return part

@@ -9,6 +9,7 @@ from tokenizers.models import BPE
 from tokenizers.processors import TemplateProcessing
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.words import _
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # token types of the format
 
@@ -45,8 +46,10 @@ def write_tokenizer(metadata: Metadata, folder: Path) -> None:
         tokenizer, adds_bos = _sentencepiece(metadata), True
     else:
         raise UnsupportedModel(
-            f"the GGUF file has a tokenizer of kind {kind!r}; supported: gpt2 (byte-level BPE) and "
-            "llama (SentencePiece BPE). Use the safetensors version of this model instead."
+            _(
+                "the GGUF file has a tokenizer of kind {kind!r}; supported: gpt2 (byte-level BPE) "
+                "and llama (SentencePiece BPE). Use the safetensors version of this model instead."
+            ).format(kind=kind)
         )
     tokens = _strings(metadata, "tokens")
     types = _numbers(metadata, "token_type") or [NORMAL] * len(tokens)
@@ -85,8 +88,10 @@ def _byte_level(metadata: Metadata) -> Tokenizer:
     pre = str(metadata.get("tokenizer.ggml.pre", "default"))
     if pre not in _SPLITS:
         raise UnsupportedModel(
-            f"the GGUF file splits text by the rules of {pre!r}; supported: {', '.join(_SPLITS)}. "
-            "Use the safetensors version of this model instead."
+            _(
+                "the GGUF file splits text by the rules of {pre!r}; supported: {splits}. Use the "
+                "safetensors version of this model instead."
+            ).format(pre=pre, splits=", ".join(_SPLITS))
         )
     merges = [merge.split(" ", 1) for merge in _strings(metadata, "merges")]
     pairs = [(merge[0], merge[-1]) for merge in merges]
@@ -112,7 +117,11 @@ def _sentencepiece(metadata: Metadata) -> Tokenizer:
     vocabulary = _vocabulary(metadata)
     scores = _numbers(metadata, "scores")
     if len(scores) != len(vocabulary):
-        raise ModelCorrupt(f"the GGUF file has {len(vocabulary)} tokens but {len(scores)} scores")
+        raise ModelCorrupt(
+            _("the GGUF file has {tokens} tokens but {scores} scores").format(
+                tokens=len(vocabulary), scores=len(scores)
+            )
+        )
     pairs: list[tuple[float, int, int, str, str]] = []
     for piece, id_ in vocabulary.items():
         for cut in range(1, len(piece)):
@@ -146,7 +155,9 @@ def _bpe(
     for left, right in merges:
         if not {left, right, left + right} <= vocabulary.keys():
             raise ModelCorrupt(
-                f"the GGUF file merges {left!r} and {right!r}, which its vocabulary lacks"
+                _("the GGUF file merges {left!r} and {right!r}, which its vocabulary lacks").format(
+                    left=left, right=right
+                )
             )
     return BPE(
         vocab=vocabulary,
@@ -163,7 +174,9 @@ def _vocabulary(metadata: Metadata) -> dict[str, int]:
     vocabulary = {token: id_ for id_, token in enumerate(tokens)}
     if not tokens or len(vocabulary) != len(tokens):
         raise ModelCorrupt(
-            f"the GGUF file names {len(tokens)} tokens, {len(vocabulary)} of them different"
+            _("the GGUF file names {count} tokens, {different} of them different").format(
+                count=len(tokens), different=len(vocabulary)
+            )
         )
     return vocabulary
 
@@ -187,7 +200,9 @@ def _roles(metadata: Metadata, tokens: Sequence[str]) -> dict[str, str]:
 def _strings(metadata: Metadata, key: str) -> list[str]:
     value = metadata.get(f"tokenizer.ggml.{key}")
     if not isinstance(value, list):
-        raise ModelCorrupt(f"the GGUF file lacks tokenizer.ggml.{key}; download it again")
+        raise ModelCorrupt(
+            _("the GGUF file lacks tokenizer.ggml.{key}; download it again").format(key=key)
+        )
     return [str(item) for item in value]
 
 

@@ -13,6 +13,7 @@ from specviz.models.limits import check_ids, check_path, check_room
 from specviz.models.refusals import recurrent
 from specviz.models.target import TargetConfig
 from specviz.verify.masks import ancestor_mask, draft_positions, key_mask
+from specviz.words import _
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -160,7 +161,9 @@ class HFTarget:
         for layer in self._cache.layers:
             if type(layer) is not DynamicLayer:  # it keeps something else than keys and values
                 raise UnsupportedModel(
-                    f"{self.config.name} cannot be run: {recurrent(type(layer).__name__)}"
+                    _("{name} cannot be run: {reason}").format(
+                        name=self.config.name, reason=recurrent(type(layer).__name__)
+                    )
                 )
             layers.append(layer)
         return layers

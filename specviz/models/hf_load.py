@@ -12,6 +12,7 @@ from specviz.models.checkpoint import Checkpoint
 from specviz.models.hf import CausalLM, HFTarget
 from specviz.models.refusals import recurrent, refusal
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -38,7 +39,7 @@ def load_hf(
         ModelCorrupt: weights that are missing or of another shape.
     """
     if reason := refusal(settings):
-        raise UnsupportedModel(f"{name} cannot be run: {reason}")
+        raise UnsupportedModel(_("{name} cannot be run: {reason}").format(name=name, reason=reason))
     checkpoint.shards()  # says what is wrong with the files better than transformers does
     config = _read_config(checkpoint, name)
     model = _read_model(checkpoint, config, name, dtype)
@@ -60,18 +61,23 @@ def _read_config(checkpoint: Checkpoint, name: str) -> "PreTrainedConfig":
         )
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise UnsupportedModel(
-            f"{name} cannot be run: transformers does not know its config.json "
-            f"({_first_line(error)}). Code that comes with a model is never run; choose a model "
-            "that transformers knows"
+            _(
+                "{name} cannot be run: transformers does not know its config.json ({error}). Code "
+                "that comes with a model is never run; choose a model that transformers knows"
+            ).format(name=name, error=_first_line(error))
         ) from error
     class_name = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type)
     if class_name is None:
         raise UnsupportedModel(
-            f"{name} cannot be run: model_type {config.model_type!r} has no causal language model "
-            "in transformers; choose a decoder-only language model"
+            _(
+                "{name} cannot be run: model_type {model_type!r} has no causal language model in "
+                "transformers; choose a decoder-only language model"
+            ).format(name=name, model_type=config.model_type)
         )
     if getattr(getattr(transformers, class_name), "_is_stateful", False):
-        raise UnsupportedModel(f"{name} cannot be run: {recurrent(class_name)}")
+        raise UnsupportedModel(
+            _("{name} cannot be run: {reason}").format(name=name, reason=recurrent(class_name))
+        )
     return config
 
 
@@ -93,16 +99,22 @@ def _read_model(
             output_loading_info=True,
         )
     except ImportError as error:
-        raise UnsupportedModel(f"{name} cannot be run: {_first_line(error)}") from error
+        raise UnsupportedModel(
+            _("{name} cannot be run: {error}").format(name=name, error=_first_line(error))
+        ) from error
     except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
         raise ModelCorrupt(
-            f"the weights of {name} cannot be loaded ({_first_line(error)}); fetch the model again"
+            _("the weights of {name} cannot be loaded ({error}); fetch the model again").format(
+                name=name, error=_first_line(error)
+            )
         ) from error
     for kind in ("missing_keys", "mismatched_keys"):
         if wrong := sorted(map(str, report[kind])):
             raise ModelCorrupt(
-                f"the weights of {name} do not fit its config.json ({kind.replace('_', ' ')}: "
-                f"{wrong[0]}); fetch the model again"
+                _(
+                    "the weights of {name} do not fit its config.json ({kind}: {wrong}); fetch "
+                    "the model again"
+                ).format(name=name, kind=kind.replace("_", " "), wrong=wrong[0])
             )
     return model
 
@@ -155,13 +167,17 @@ def _try_out(target: HFTarget) -> None:
     found = torch.cat((found, target.score(text[6], EMPTY)))
     if not bool(torch.isfinite(expected).all()):
         raise ModelCorrupt(
-            f"{target.config.name} answers with NaN or Inf: its weights are damaged, or too large "
-            "for this dtype; try dtype float32 or fetch the model again"
+            _(
+                "{name} answers with NaN or Inf: its weights are damaged, or too large for this "
+                "dtype; try dtype float32 or fetch the model again"
+            ).format(name=target.config.name)
         )
     if not _agree(found, expected[3:], target.dtype):
         raise UnsupportedModel(
-            f"{target.config.name} cannot be run: after a dropped draft it says something else "
-            "than before, so it keeps more than keys and values; choose another model"
+            _(
+                "{name} cannot be run: after a dropped draft it says something else than before, "
+                "so it keeps more than keys and values; choose another model"
+            ).format(name=target.config.name)
         )
 
 

@@ -17,6 +17,7 @@ from specviz.models.llama_weights import LayerWeights, LlamaWeights, fuse
 from specviz.models.rope import RopeTable
 from specviz.models.target import TargetConfig
 from specviz.verify.masks import ancestor_mask, draft_positions, key_mask, within_window
+from specviz.words import _
 
 PIECE = 512  # tokens per prefill pass: bounds the mask and the activations
 
@@ -44,7 +45,11 @@ class LlamaTarget:
         """
         layers = config.target.layers
         if any(not 0 <= tap <= layers for tap in taps):
-            raise ConfigError(f"taps are {tuple(taps)}; each must be 0 to {layers}")
+            raise ConfigError(
+                _("taps are {taps}; each must be 0 to {layers}").format(
+                    taps=tuple(taps), layers=layers
+                )
+            )
         self.llama, self.weights, self.taps = config, weights, tuple(taps)
         self._rope = rope
         self._cache = self._empty_cache()

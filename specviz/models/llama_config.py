@@ -7,6 +7,7 @@ from specviz.errors import ModelCorrupt, UnsupportedModel
 from specviz.models.refusals import MOST_LAYERS
 from specviz.models.rope import Rope
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 
@@ -74,17 +75,27 @@ def read_llama_config(settings: Settings, name: str = "", sha: str = "") -> Llam
     family = settings.get("model_type")
     if family not in FAMILIES:
         raise UnsupportedModel(
-            f"model_type is {family!r}; our own decoder runs {', '.join(FAMILIES)}"
+            _("model_type is {family!r}; our own decoder runs {families}").format(
+                family=family, families=", ".join(FAMILIES)
+            )
         )
     activation = settings.get("hidden_act", "silu")
     if activation != "silu":
-        raise UnsupportedModel(f"hidden_act is {activation!r}; our own decoder runs 'silu'")
+        raise UnsupportedModel(
+            _("hidden_act is {activation!r}; our own decoder runs 'silu'").format(
+                activation=activation
+            )
+        )
     heads = whole(settings, "num_attention_heads")
     hidden = whole(settings, "hidden_size")
     layers = whole(settings, "num_hidden_layers")
     kv_heads = whole(settings, "num_key_value_heads", heads)
     if heads % kv_heads:
-        raise ModelCorrupt(f"{heads} query heads do not divide among {kv_heads} KV heads")
+        raise ModelCorrupt(
+            _("{heads} query heads do not divide among {kv_heads} KV heads").format(
+                heads=heads, kv_heads=kv_heads
+            )
+        )
     bias = settings.get("attention_bias") is True
     return LlamaConfig(
         target=TargetConfig(
@@ -122,7 +133,9 @@ def read_rope(settings: Settings) -> Rope:
     kind = scaling.get("rope_type", scaling.get("type", "default"))
     context = whole(settings, "max_position_embeddings", 2048)
     if number(scaling, "partial_rotary_factor", 1.0) != 1.0:
-        raise UnsupportedModel("partial_rotary_factor is not 1: our own decoder turns whole heads")
+        raise UnsupportedModel(
+            _("partial_rotary_factor is not 1: our own decoder turns whole heads")
+        )
     if kind == "default":
         return Rope(theta=theta)
     if kind == "linear":
@@ -137,7 +150,9 @@ def read_rope(settings: Settings) -> Rope:
             original_context=whole(scaling, "original_max_position_embeddings", context),
         )
     raise UnsupportedModel(
-        f"rope scaling is {kind!r}; our own decoder runs 'default', 'linear' and 'llama3'"
+        _("rope scaling is {kind!r}; our own decoder runs 'default', 'linear' and 'llama3'").format(
+            kind=kind
+        )
     )
 
 
@@ -168,7 +183,11 @@ def whole(settings: Settings, key: str, default: int | None = None) -> int:
         value = default
     most = MOST_LAYERS if key == "num_hidden_layers" else 2**31 - 1
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ModelCorrupt(f"config.json says {key} = {value!r}; allowed: whole, 1 to {most}")
+        raise ModelCorrupt(
+            _("config.json says {key} = {value!r}; allowed: whole, 1 to {most}").format(
+                key=key, value=value, most=most
+            )
+        )
     return value
 
 
@@ -178,5 +197,9 @@ def number(settings: Settings, key: str, default: float | None = None) -> float:
     if value is None:
         value = default
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e300:
-        raise ModelCorrupt(f"config.json says {key} = {value!r}; a number above 0 is needed")
+        raise ModelCorrupt(
+            _("config.json says {key} = {value!r}; a number above 0 is needed").format(
+                key=key, value=value
+            )
+        )
     return float(value)

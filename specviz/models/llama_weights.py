@@ -9,6 +9,7 @@ from torch import Tensor
 from specviz.errors import ModelCorrupt
 from specviz.models.layers import HeadNorm, Linear, RMSNorm
 from specviz.models.llama_config import LlamaConfig
+from specviz.words import _
 
 IGNORED = "rotary_emb.inv_freq"  # old exports store what follows from the config
 
@@ -42,25 +43,33 @@ def check_tensors(config: LlamaConfig, tensors: Mapping[str, Tensor]) -> None:
     for name, shape in shapes.items():
         if name not in tensors:
             raise ModelCorrupt(
-                f"the weights have no tensor {name} {list(shape)}, which config.json asks for; "
-                "fetch the model again"
+                _(
+                    "the weights have no tensor {name} {shape}, which config.json asks for; fetch "
+                    "the model again"
+                ).format(name=name, shape=list(shape))
             )
         if tuple(tensors[name].shape) != shape:
             raise ModelCorrupt(
-                f"tensor {name} has shape {list(tensors[name].shape)} and config.json asks for "
-                f"{list(shape)}; config and weights are of different models"
+                _(
+                    "tensor {name} has shape {shape} and config.json asks for {asked}; config "
+                    "and weights are of different models"
+                ).format(name=name, shape=list(tensors[name].shape), asked=list(shape))
             )
         if not tensors[name].is_floating_point():
             raise ModelCorrupt(
-                f"tensor {name} is {tensors[name].dtype}; weights must be float32, float16 or "
-                "bfloat16 (quantised checkpoints other than GGUF are not read)"
+                _(
+                    "tensor {name} is {dtype}; weights must be float32, float16 or bfloat16 "
+                    "(quantised checkpoints other than GGUF are not read)"
+                ).format(name=name, dtype=tensors[name].dtype)
             )
     for name in tensors:
         spare = config.tied and name == "lm_head.weight"
         if name not in shapes and not spare and not name.endswith(IGNORED):
             raise ModelCorrupt(
-                f"the weights have a tensor {name} {list(tensors[name].shape)} that config.json "
-                "does not explain; config and weights are of different models"
+                _(
+                    "the weights have a tensor {name} {shape} that config.json does not explain; "
+                    "config and weights are of different models"
+                ).format(name=name, shape=list(tensors[name].shape))
             )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from specviz.errors import ModelNotFound
 from specviz.models.checkpoint import Checkpoint
 from specviz.models.store import Progress, silent
+from specviz.words import _
 
 if TYPE_CHECKING:
     import torch
@@ -60,10 +61,10 @@ def load(
     checkpoint.settings()  # what is wrong with it is said before a dtype is measured
     place = choose_device(device)
     kind = choose_dtype(place, dtype)
-    progress(f"loading {folder.name}", 0.0)
+    progress(_("loading {name}").format(name=folder.name), 0.0)
     target = _target(checkpoint, _title(spec, folder), place, kind)
     tokenizer = Tokenizer.from_folder(folder)
-    progress(f"loading {folder.name}", 1.0)
+    progress(_("loading {name}").format(name=folder.name), 1.0)
     return Loaded(target, tokenizer, spec)
 
 
@@ -91,25 +92,31 @@ def find(spec: str, progress: Progress = silent) -> Path:
         return ensure_default(progress)
     if not spec:
         raise ModelNotFound(
-            "no model is named; give a folder, a .gguf file, owner/name or 'default'"
+            _("no model is named; give a folder, a .gguf file, owner/name or 'default'")
         )
     path = Path(spec).expanduser()
     if path.suffix.lower() == ".gguf":
         from specviz.models.gguf import convert_gguf
 
         if not path.is_file():
-            raise ModelNotFound(f"there is no file {path}; give the path of a GGUF file")
+            raise ModelNotFound(
+                _("there is no file {path}; give the path of a GGUF file").format(path=path)
+            )
         return convert_gguf(path, progress)
     if path.is_dir():
         return path
     if path.exists():
         raise ModelNotFound(
-            f"{path} is a file, and only .gguf files are read alone; give the folder it lies in"
+            _(
+                "{path} is a file, and only .gguf files are read alone; give the folder it lies in"
+            ).format(path=path)
         )
     if not HUB_ID.fullmatch(spec):
         raise ModelNotFound(
-            f"{spec!r} is no folder here and no hub id; give a folder, a .gguf file, "
-            "owner/name of the hub, or 'default' for the embedded model"
+            _(
+                "{spec!r} is no folder here and no hub id; give a folder, a .gguf file, owner/name "
+                "of the hub, or 'default' for the embedded model"
+            ).format(spec=spec)
         )
     return _from_hub(spec, progress)
 
@@ -118,18 +125,22 @@ def _from_hub(spec: str, progress: Progress) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    progress(f"fetching {spec} from the hub", 0.0)
+    progress(_("fetching {spec} from the hub").format(spec=spec), 0.0)
     try:
         return Path(snapshot_download(spec, allow_patterns=list(HUB_FILES)))
     except LocalEntryNotFoundError as error:
         raise ModelNotFound(
-            f"{spec} is not in the local hub cache and the hub cannot be reached; connect once, "
-            "or copy the model's folder here and give its path"
+            _(
+                "{spec} is not in the local hub cache and the hub cannot be reached; connect once, "
+                "or copy the model's folder here and give its path"
+            ).format(spec=spec)
         ) from error
     except (HfHubHTTPError, OSError, ValueError) as error:
         raise ModelNotFound(
-            f"{spec} cannot be fetched from the hub ({str(error).splitlines()[0]}); check the "
-            "name, log in if the model is gated, or give the path of a local folder"
+            _(
+                "{spec} cannot be fetched from the hub ({error}); check the name, log in if the "
+                "model is gated, or give the path of a local folder"
+            ).format(spec=spec, error=str(error).splitlines()[0])
         ) from error
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from specviz.errors import ModelCorrupt
+from specviz.words import _
 
 Settings = Mapping[str, object]
 
@@ -54,21 +55,26 @@ def check_sense(settings: Settings) -> None:
         kind = part.get("model_type")
         if not isinstance(kind, str | None):
             raise ModelCorrupt(
-                f"config.json says model_type = {kind!r}; a name is needed: fetch the model again"
+                _(
+                    "config.json says model_type = {kind!r}; a name is needed: fetch the model "
+                    "again"
+                ).format(kind=kind)
             )
         for key in LAYER_KEYS:
             layers = part.get(key)
             if isinstance(layers, int | float) and not layers <= MOST_LAYERS:
                 raise ModelCorrupt(
-                    f"config.json says {key} = {layers!r}; at most {MOST_LAYERS} layers are run: "
-                    "fetch the model again"
+                    _(
+                        "config.json says {key} = {layers!r}; at most {most_layers} layers are "
+                        "run: fetch the model again"
+                    ).format(key=key, layers=layers, most_layers=MOST_LAYERS)
                 )
 
 
 def refusal(settings: Settings) -> str | None:
     """Say why a model with this config.json cannot be run; None if nothing speaks against it."""
     if settings.get("is_encoder_decoder") is True:
-        return (
+        return _(
             "it is an encoder-decoder model, and only decoder-only language models are run; "
             "choose one of those"
         )
@@ -76,20 +82,20 @@ def refusal(settings: Settings) -> str | None:
         if sign := _recurrence(part):
             return recurrent(sign)
         if kind := _changing_rope(part):
-            return (
-                f"its rope scaling {kind!r} changes with the length of the text, so a dropped "
+            return _(
+                "its rope scaling {kind!r} changes with the length of the text, so a dropped "
                 "draft would leave a trace in the cache; choose a model with another rope scaling"
-            )
+            ).format(kind=kind)
     return None
 
 
 def recurrent(sign: str) -> str:
     """Return the reason why a model with recurrent state is refused."""
-    return (
-        f"it has recurrent state ({sign}): unlike a KV cache that cannot be rolled back to the "
+    return _(
+        "it has recurrent state ({sign}): unlike a KV cache that cannot be rolled back to the "
         "last accepted token, and drafting would change its output silently; choose a model with "
         "attention layers only"
-    )
+    ).format(sign=sign)
 
 
 def _parts(settings: Settings) -> Iterator[Settings]:
@@ -107,7 +113,7 @@ def _recurrence(settings: Settings) -> str | None:
         kinds = settings.get(key)
         for kind in kinds if isinstance(kinds, list) else ():
             if not isinstance(kind, str) or kind not in ATTENTION:
-                return f"{key} names {kind}"
+                return _("{key} names {kind}").format(key=key, kind=kind)
     return next((key for key in RECURRENT_KEYS if settings.get(key) is not None), None)
 
 

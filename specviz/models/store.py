@@ -14,6 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from specviz.errors import CacheError
+from specviz.words import _
 
 Progress = Callable[[str, float], None]  # what is happening, fraction done 0..1
 
@@ -48,18 +49,24 @@ def cache_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise CacheError(
-                f"the disk is full: {folder} cannot take more. The embedded model needs about "
-                f"{MODEL_MB} MB there. Free some space, or set SPECVIZ_CACHE to a folder on "
-                "another disk."
+                _(
+                    "the disk is full: {folder} cannot take more. The embedded model needs about "
+                    "{model_mb} MB there. Free some space, or set SPECVIZ_CACHE to a folder on "
+                    "another disk."
+                ).format(folder=folder, model_mb=MODEL_MB)
             ) from error
         if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             raise CacheError(
-                f"{error.filename or folder} cannot be written. Make it writable, or set "
-                "SPECVIZ_CACHE to a folder that is."
+                _(
+                    "{filename} cannot be written. Make it writable, or set SPECVIZ_CACHE to a "
+                    "folder that is."
+                ).format(filename=error.filename or folder)
             ) from error
         raise CacheError(
-            f"the cache folder {folder} failed: {error}. Repair or delete it, or set "
-            "SPECVIZ_CACHE to another folder."
+            _(
+                "the cache folder {folder} failed: {error}. Repair or delete it, or set "
+                "SPECVIZ_CACHE to another folder."
+            ).format(folder=folder, error=error)
         ) from error
 
 
@@ -134,7 +141,7 @@ def _alone(final: Path, progress: Progress) -> Iterator[None]:
             lock.acquire(timeout=0)
             break
         except Timeout:
-            progress("Another specviz is preparing this; waiting for it", 0.0)
+            progress(_("Another specviz is preparing this; waiting for it"), 0.0)
             time.sleep(0.2)
     try:
         yield

@@ -8,6 +8,7 @@ from tokenizers import Tokenizer as Backend
 
 from specviz.errors import ConfigError, ModelCorrupt, ModelNotFound, UnsupportedModel
 from specviz.models.chat import ChatTemplate, Message, check_text
+from specviz.words import _
 
 _ROLES = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token")
 
@@ -82,8 +83,10 @@ class Tokenizer:
         """Return the tokens of several turns and of the opening of the next answer."""
         if self._chat is None:
             raise ConfigError(
-                f"{self._name} has no chat template; switch the chat template off to send the "
-                "prompt as raw text"
+                _(
+                    "{name} has no chat template; switch the chat template off to send the prompt "
+                    "as raw text"
+                ).format(name=self._name)
             )
         return self._encode(self._chat.render(messages), raw=False)
 
@@ -189,19 +192,25 @@ def _backend(folder: Path, config: Json) -> Backend:
     try:
         return Backend.from_file(str(file))
     except Exception as error:  # the library raises nothing narrower
-        raise ModelCorrupt(f"{file} is no tokenizer: {error}. Download it again.") from error
+        raise ModelCorrupt(
+            _("{file} is no tokenizer: {error}. Download it again.").format(file=file, error=error)
+        ) from error
 
 
 def _converted(folder: Path, config: Json) -> Backend:
     """Let transformers convert older files such as vocab.json with merges.txt."""
     if "auto_map" in config:
         raise UnsupportedModel(
-            f"{folder} has a tokenizer that is Python code of its author, which is never run. "
-            "Use a model whose folder has a tokenizer.json."
+            _(
+                "{folder} has a tokenizer that is Python code of its author, which is never run. "
+                "Use a model whose folder has a tokenizer.json."
+            ).format(folder=folder)
         )
     if not (folder / "vocab.json").is_file() and not (folder / "tokenizer.model").is_file():
         raise ModelNotFound(
-            f"{folder} has no tokenizer.json; copy the one that belongs to the model into it"
+            _(
+                "{folder} has no tokenizer.json; copy the one that belongs to the model into it"
+            ).format(folder=folder)
         )
     from transformers import AutoTokenizer
 
@@ -209,14 +218,18 @@ def _converted(folder: Path, config: Json) -> Backend:
         converted = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
     except (OSError, ValueError, ImportError, KeyError, TypeError) as error:
         raise UnsupportedModel(
-            f"the tokenizer files of {folder} cannot be converted ({error}). Copy the "
-            "tokenizer.json that belongs to the model into the folder."
+            _(
+                "the tokenizer files of {folder} cannot be converted ({error}). Copy the "
+                "tokenizer.json that belongs to the model into the folder."
+            ).format(folder=folder, error=error)
         ) from error
     backend = getattr(converted, "backend_tokenizer", None)
     if not isinstance(backend, Backend):
         raise UnsupportedModel(
-            f"{folder} has a tokenizer written in Python only. Copy the tokenizer.json that "
-            "belongs to the model into the folder."
+            _(
+                "{folder} has a tokenizer written in Python only. Copy the tokenizer.json that "
+                "belongs to the model into the folder."
+            ).format(folder=folder)
         )
     return backend
 
@@ -240,14 +253,18 @@ def _template_source(folder: Path, config: Json) -> str | None:
     except FileNotFoundError:
         source = config.get("chat_template")
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelCorrupt(f"{file} is damaged ({error}). Download it again.") from error
+        raise ModelCorrupt(
+            _("{file} is damaged ({error}). Download it again.").format(file=file, error=error)
+        ) from error
     if isinstance(source, list) and all(isinstance(item, dict) for item in source):
         named = {str(item.get("name")): item.get("template") for item in source}
         source = named.get("default") or next(iter(named.values()), None)
     if not isinstance(source, str | None):
         raise ModelCorrupt(
-            f"{folder / 'tokenizer_config.json'} has a chat_template that is no text. Download it "
-            "again, or take the entry out to send raw text."
+            _(
+                "{folder} has a chat_template that is no text. Download it again, or take the "
+                "entry out to send raw text."
+            ).format(folder=folder / "tokenizer_config.json")
         )
     return source
 
@@ -269,7 +286,11 @@ def _read_json(path: Path) -> Json:
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
-        raise ModelCorrupt(f"{path} is damaged ({error}). Download it again.") from error
+        raise ModelCorrupt(
+            _("{path} is damaged ({error}). Download it again.").format(path=path, error=error)
+        ) from error
     if not isinstance(content, dict):
-        raise ModelCorrupt(f"{path} is damaged (no JSON object). Download it again.")
+        raise ModelCorrupt(
+            _("{path} is damaged (no JSON object). Download it again.").format(path=path)
+        )
     return content

@@ -6,6 +6,7 @@ They are made by `python -m specviz.bench.record`.
 from pathlib import Path
 
 from specviz.errors import TraceError
+from specviz.words import _
 
 FOLDER = Path(__file__).parent
 SUFFIX = ".json.gz"
@@ -23,5 +24,9 @@ def path(name: str) -> Path:
         TraceError: There is none of that name; the message lists the names.
     """
     if name not in names():
-        raise TraceError(f"there is no recording {name!r}; there are: {', '.join(names())}")
+        raise TraceError(
+            _("there is no recording {name!r}; there are: {names}").format(
+                name=name, names=", ".join(names())
+            )
+        )
     return FOLDER / f"{name}{SUFFIX}"

@@ -22,6 +22,7 @@ from specviz.events import (
 from specviz.traces.codec import decode
 from specviz.traces.scalars import Damaged, Json, show
 from specviz.traces.schema import HIDDEN, Counts, Environment, ModelCard, Trace, count, shown_tokens
+from specviz.words import _
 
 SCHEME = re.compile(r"[a-z0-9_]{1,40}")
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -51,10 +52,10 @@ RANGES: dict[type, tuple[tuple[str, float, float], ...]] = {
 
 def check(trace: Trace) -> None:
     """Raise Damaged at the first thing that does not add up."""
-    _require(RUN_ID.fullmatch(trace.run_id), "run_id", trace.run_id, "letters, digits, _ and -")
+    _require(RUN_ID.fullmatch(trace.run_id), "run_id", trace.run_id, _("letters, digits, _ and -"))
     scheme = trace.config.scheme
-    _require(SCHEME.fullmatch(scheme), "config.scheme", scheme, "a-z, 0-9 and _")
-    _require(trace.prompt, "prompt", trace.prompt, "at least one token")
+    _require(SCHEME.fullmatch(scheme), "config.scheme", scheme, _("a-z, 0-9 and _"))
+    _require(trace.prompt, "prompt", trace.prompt, _("at least one token"))
     _in_range(trace, "")
     _in_range(trace.environment, "environment")
     for name, card in (("target", trace.target), ("draft", trace.draft)):
@@ -65,13 +66,21 @@ def check(trace: Trace) -> None:
         try:
             _require(r.index == index, ".index", r.index, str(index))
             _require(
-                r.start == position, ".start", r.start, f"{position}, prompt and rounds before"
+                r.start == position,
+                ".start",
+                r.start,
+                _("{position}, prompt and rounds before").format(position=position),
             )
             _check_round(r)
         except Damaged as e:
             raise e.inside(f"rounds[{index}]") from None
         position += r.acceptance_length
-    _require(position - len(trace.prompt) <= MAX_TOKENS, "output", position, f"{MAX_TOKENS} tokens")
+    _require(
+        position - len(trace.prompt) <= MAX_TOKENS,
+        "output",
+        position,
+        _("{max_tokens} tokens").format(max_tokens=MAX_TOKENS),
+    )
     _check_end(trace)
     _check_tokens(trace)
 
@@ -86,49 +95,71 @@ def check_counts(counts: Json, trace: Trace) -> None:
     for field in fields(Counts):
         value, sum_ = getattr(said, field.name), getattr(real, field.name)
         close = abs(value - sum_) <= (1e-3 * (1 + sum_) if isinstance(sum_, float) else 0)
-        _require(close, f"counts.{field.name}", value, f"{sum_}, the sum of what follows")
+        _require(
+            close,
+            f"counts.{field.name}",
+            value,
+            _("{sum_}, the sum of what follows").format(sum_=sum_),
+        )
 
 
 def _require(holds: object, where: str, given: object, allowed: str) -> None:
     if not holds:
-        raise Damaged(f"is {show(given)}; allowed: {allowed}", where)
+        raise Damaged(
+            _("is {given}; allowed: {allowed}").format(given=show(given), allowed=allowed), where
+        )
 
 
 def _check_card(card: ModelCard, where: str) -> None:
     for name in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab", "context"):
         value = getattr(card, name)
-        _require(0 < value < 2**31, f"{where}.{name}", value, "1 to 2**31 - 1")
+        _require(0 < value < 2**31, f"{where}.{name}", value, _("1 to 2**31 - 1"))
     fits = card.heads % card.kv_heads == 0
-    _require(fits, f"{where}.kv_heads", card.kv_heads, f"a divisor of {card.heads} heads")
+    _require(
+        fits,
+        f"{where}.kv_heads",
+        card.kv_heads,
+        _("a divisor of {heads} heads").format(heads=card.heads),
+    )
 
 
 def _check_end(trace: Trace) -> None:
     finish, report, parent = trace.finish, trace.lossless, trace.parent
     if finish is not None and finish.text_bytes is not None:
-        _require(finish.text_bytes >= 0, "finish.text_bytes", finish.text_bytes, "0 or more")
+        _require(finish.text_bytes >= 0, "finish.text_bytes", finish.text_bytes, _("0 or more"))
     if parent is not None:
-        _require(0 <= parent.round <= len(trace.rounds), "parent.round", parent.round, "a round")
+        _require(0 <= parent.round <= len(trace.rounds), "parent.round", parent.round, _("a round"))
     if report is None:
         return
     _in_range(report, "lossless")
     at, size = report.first_divergence, len(trace.output)
-    _require(0 <= report.compared <= size, "lossless.compared", report.compared, f"0 to {size}")
+    _require(
+        0 <= report.compared <= size,
+        "lossless.compared",
+        report.compared,
+        _("0 to {size}").format(size=size),
+    )
     if at is not None:
-        _require(0 <= at < size, "lossless.first_divergence", at, "an output index")
+        _require(0 <= at < size, "lossless.first_divergence", at, _("an output index"))
     elif report.kind == "BUG":
-        raise Damaged("is 'BUG' without a first_divergence", "lossless.kind")
+        raise Damaged(_("is 'BUG' without a first_divergence"), "lossless.kind")
 
 
 def _check_round(r: Round) -> None:
     nodes = len(r.draft)
-    _require(SCHEME.fullmatch(r.scheme), ".scheme", r.scheme, "a-z, 0-9 and _")
-    _require(0 <= r.budget <= MAX_TOKENS, ".budget", r.budget, f"0 to {MAX_TOKENS}")
+    _require(SCHEME.fullmatch(r.scheme), ".scheme", r.scheme, _("a-z, 0-9 and _"))
+    _require(
+        0 <= r.budget <= MAX_TOKENS,
+        ".budget",
+        r.budget,
+        _("0 to {max_tokens}").format(max_tokens=MAX_TOKENS),
+    )
     chain = (ROOT, *r.path, *r.past_end)
     in_range = all(0 <= node < nodes for node in chain[1:])
-    _require(in_range, ".path", max(chain), f"nodes 0 to {nodes - 1}")
+    _require(in_range, ".path", max(chain), _("nodes 0 to {nodes}").format(nodes=nodes - 1))
     linked = all(r.draft.parents[node] == chain[i] for i, node in enumerate(chain[1:]))
-    _require(linked, ".path", chain[1:], "each node the child of the one before")
-    _require(r.acceptance_length, ".last_token", None, "a token, where nothing was accepted")
+    _require(linked, ".path", chain[1:], _("each node the child of the one before"))
+    _require(r.acceptance_length, ".last_token", None, _("a token, where nothing was accepted"))
     _check_ranges(r)
     _check_shapes(r, nodes)
     _check_decisions(r, set(chain[1:]))
@@ -146,33 +177,55 @@ def _check_ranges(r: Round) -> None:
             _in_range(bar, f".rows[{i}].top[{j}]")
     for name in ("scores", "confidence", "unbiased_scores"):
         for i, score in enumerate(getattr(r.evidence, name)):
-            _require(0 <= score <= 1 + LOOSE, f".evidence.{name}[{i}]", score, "0 to 1")
+            _require(0 <= score <= 1 + LOOSE, f".evidence.{name}[{i}]", score, _("0 to 1"))
 
 
 def _in_range(item: object, where: str) -> None:
     for name, low, high in RANGES[type(item)]:
         value = getattr(item, name)
         if value is not None and not low <= value <= high:
-            raise Damaged(f"is {show(value)}; allowed: {low} to {high}", f"{where}.{name}")
+            raise Damaged(
+                _("is {value}; allowed: {low} to {high}").format(
+                    value=show(value), low=low, high=high
+                ),
+                f"{where}.{name}",
+            )
 
 
 def _check_shapes(r: Round, nodes: int) -> None:
     checked = [each.node for each in r.checks]
-    _require(len(set(checked)) == len(checked), ".checks", checked, "each node once")
-    _require(all(0 <= n < nodes for n in checked), ".checks", checked, f"nodes 0 to {nodes - 1}")
+    _require(len(set(checked)) == len(checked), ".checks", checked, _("each node once"))
+    _require(
+        all(0 <= n < nodes for n in checked),
+        ".checks",
+        checked,
+        _("nodes 0 to {nodes}").format(nodes=nodes - 1),
+    )
     scores, rows = len(r.nodes), len(r.rows)
-    _require(scores in (0, nodes), ".nodes", scores, f"a score for each of {nodes} nodes, or none")
-    _require(rows in (0, nodes + 1), ".rows", rows, f"{nodes + 1} rows, or none")
+    _require(
+        scores in (0, nodes),
+        ".nodes",
+        scores,
+        _("a score for each of {nodes} nodes, or none").format(nodes=nodes),
+    )
+    _require(
+        rows in (0, nodes + 1), ".rows", rows, _("{nodes} rows, or none").format(nodes=nodes + 1)
+    )
     for name in ("scores", "unbiased", "unbiased_scores"):
         given = len(getattr(r.evidence, name))
-        _require(given in (0, nodes), f".evidence.{name}", given, f"one of {nodes} nodes each")
+        _require(
+            given in (0, nodes),
+            f".evidence.{name}",
+            given,
+            _("one of {nodes} nodes each").format(nodes=nodes),
+        )
     sure = len(r.evidence.confidence)
-    allowed = f"one of {nodes} nodes each, and one more"
+    allowed = _("one of {nodes} nodes each, and one more").format(nodes=nodes)
     _require(sure in (0, nodes, nodes + 1), ".evidence.confidence", sure, allowed)
     for name in ("match", "source"):
         span = getattr(r.evidence, name)
         if span is not None:
-            _require(0 <= span[0] <= span[1], f".evidence.{name}", span, "start before end")
+            _require(0 <= span[0] <= span[1], f".evidence.{name}", span, _("start before end"))
 
 
 def _check_decisions(r: Round, kept: set[int]) -> None:
@@ -182,14 +235,14 @@ def _check_decisions(r: Round, kept: set[int]) -> None:
             each.accepted == stands,
             f".checks[{i}].accepted",
             each.accepted,
-            f"{stands}, as in path",
+            _("{stands}, as in path").format(stands=stands),
         )
     wrong = [i for i, each in enumerate(r.checks) if _passed(each) not in (each.accepted, None)]
     # Block verification keeps a node whose own test failed if one after it passed.
     passed = [each.node for each in r.checks if _passed(each) is not False]
     if wrong and kept != set(range(max(passed, default=ROOT) + 1)):
         where = f".checks[{wrong[0]}].accepted"
-        _require(False, where, r.checks[wrong[0]].accepted, "what u < threshold says")
+        _require(False, where, r.checks[wrong[0]].accepted, _("what u < threshold says"))
 
 
 def _passed(each: Check) -> bool | None:
@@ -203,10 +256,15 @@ def _check_tokens(trace: Trace) -> None:
     vocab = trace.target.vocab
     shown = shown_tokens(trace.prompt, trace.rounds, trace.lossless)
     wrong = sorted(t for t in shown if not 0 <= t < vocab)
-    _require(not wrong, "a token id", wrong[:1], f"0 to {vocab - 1}")
+    _require(not wrong, "a token id", wrong[:1], _("0 to {vocab}").format(vocab=vocab - 1))
     part = trace.redacted and set(trace.prompt) != {HIDDEN}
-    _require(not part, "prompt", HIDDEN, "ids, or -1 everywhere in a redacted trace")
+    _require(not part, "prompt", HIDDEN, _("ids, or -1 everywhere in a redacted trace"))
     lacking = sorted(shown - trace.pieces.keys())
-    _require(not lacking, "pieces", lacking[:1], "the bytes of every token shown")
+    _require(not lacking, "pieces", lacking[:1], _("the bytes of every token shown"))
     longest = max(map(len, trace.pieces.values()), default=0)
-    _require(longest <= MOST_BYTES, "pieces", longest, f"{MOST_BYTES} bytes a token")
+    _require(
+        longest <= MOST_BYTES,
+        "pieces",
+        longest,
+        _("{most_bytes} bytes a token").format(most_bytes=MOST_BYTES),
+    )

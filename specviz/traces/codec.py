@@ -26,6 +26,7 @@ from specviz.traces.scalars import (
     same,
     show,
 )
+from specviz.words import _
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -116,7 +117,11 @@ def _fixed(parts: list[Codec]) -> Codec:
     def decode(value: Json) -> object:
         values = decode_list(value)
         if len(values) != len(parts):
-            raise Damaged(f"has {len(values)} elements; allowed: {len(parts)}")
+            raise Damaged(
+                _("has {count} elements; allowed: {allowed}").format(
+                    count=len(values), allowed=len(parts)
+                )
+            )
         return tuple(part.decode(v) for part, v in zip(parts, values, strict=True))
 
     return Codec(encode, decode)
@@ -130,7 +135,7 @@ def _decode_pieces(value: Json) -> dict[int, bytes]:
     pieces = {}
     for key, piece in decode_object(value).items():
         if not (key.isascii() and key.isdigit() and len(key) < 19):
-            raise Damaged(f"has the key {show(key)}; allowed: token ids")
+            raise Damaged(_("has the key {key}; allowed: token ids").format(key=show(key)))
         try:
             pieces[int(key)] = decode_bytes(piece)
         except Damaged as e:
@@ -200,14 +205,18 @@ def _decode_fields(cls: type, value: Json) -> dict[str, object]:
     # Whoever adds a field raises the schema number, so an unknown key is damage, not the future.
     for name, item in decode_object(value).items():
         if name not in decoders:
-            raise Damaged(f"has the key {show(name)}; allowed: {', '.join(decoders)}")
+            raise Damaged(
+                _("has the key {name}; allowed: {decoders}").format(
+                    name=show(name), decoders=", ".join(decoders)
+                )
+            )
         try:
             done[name] = decoders[name](item)
         except Damaged as e:
             raise e.inside(f".{name}") from None
     absent = _required(cls) - done.keys()
     if absent:
-        raise Damaged(f"lacks {', '.join(sorted(absent))}")
+        raise Damaged(_("lacks {absent}").format(absent=", ".join(sorted(absent))))
     return done
 
 
@@ -217,9 +226,9 @@ def _make(cls: type[T], values: dict[str, object]) -> T:
     except Damaged:
         raise
     except SpecvizError as e:  # settings and drafts check themselves
-        raise Damaged(f"is not allowed: {e}") from e
+        raise Damaged(_("is not allowed: {e}").format(e=e)) from e
     except (TypeError, OverflowError) as e:
-        raise Damaged(f"cannot be read: {e}") from e
+        raise Damaged(_("cannot be read: {e}").format(e=e)) from e
 
 
 def _encode_columns(cls: type, values: tuple[object, ...]) -> Json:
@@ -235,7 +244,11 @@ def _encode_columns(cls: type, values: tuple[object, ...]) -> Json:
 def _decode_columns(cls: type, value: Json) -> object:
     columns, decoders = decode_object(value), _decoders(cls)
     if columns.keys() != decoders.keys():
-        raise Damaged(f"has columns {show(sorted(columns))}; allowed: {', '.join(decoders)}")
+        raise Damaged(
+            _("has columns {columns}; allowed: {decoders}").format(
+                columns=show(sorted(columns)), decoders=", ".join(decoders)
+            )
+        )
     done = []
     for name, decode in decoders.items():
         try:
@@ -243,5 +256,5 @@ def _decode_columns(cls: type, value: Json) -> object:
         except Damaged as e:
             raise e.inside(f".{name}") from None
     if len({len(column) for column in done}) > 1:
-        raise Damaged("has columns of unequal length")
+        raise Damaged(_("has columns of unequal length"))
     return tuple(map(cls, *done))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from specviz.errors import SpecvizError
+from specviz.words import _
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -54,7 +55,7 @@ def encode_float(value: float) -> Json:
     if math.isfinite(value):
         return value
     if math.isnan(value):
-        raise Damaged("is NaN, which a trace cannot hold")
+        raise Damaged(_("is NaN, which a trace cannot hold"))
     return "inf" if value > 0 else "-inf"
 
 
@@ -66,21 +67,23 @@ def decode_float(value: Json) -> float:
         return float(value)
     if type(value) is str and value in ("inf", "-inf"):
         return float(value)
-    raise Damaged(f"is {show(value)}; allowed: a finite number")
+    raise Damaged(_("is {value}; allowed: a finite number").format(value=show(value)))
 
 
 def decode_int(value: Json) -> int:
     """Read a whole number."""
     if type(value) is int and abs(value) <= MAX_INT:
         return value
-    raise Damaged(f"is {show(value)}; allowed: a whole number of at most 63 bits")
+    raise Damaged(
+        _("is {value}; allowed: a whole number of at most 63 bits").format(value=show(value))
+    )
 
 
 def decode_bool(value: Json) -> bool:
     """Read true or false."""
     if type(value) is bool:
         return value
-    raise Damaged(f"is {show(value)}; allowed: true or false")
+    raise Damaged(_("is {value}; allowed: true or false").format(value=show(value)))
 
 
 def encode_text(value: str) -> Json:
@@ -92,7 +95,7 @@ def decode_text(value: Json) -> str:
     """Read text; a lone surrogate, which no UTF-8 file can hold, is refused."""
     if type(value) is str and value.encode(errors="ignore").decode() == value:
         return value
-    raise Damaged(f"is {show(value)}; allowed: text")
+    raise Damaged(_("is {value}; allowed: text").format(value=show(value)))
 
 
 def encode_bytes(value: bytes) -> Json:
@@ -103,32 +106,36 @@ def encode_bytes(value: bytes) -> Json:
 def decode_bytes(value: Json) -> bytes:
     """Read bytes."""
     if type(value) is not str:
-        raise Damaged(f"is {show(value)}; allowed: text of one character per byte")
+        raise Damaged(
+            _("is {value}; allowed: text of one character per byte").format(value=show(value))
+        )
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:
-        raise Damaged("holds a character above 255; allowed: one character per byte") from None
+        raise Damaged(_("holds a character above 255; allowed: one character per byte")) from None
 
 
 def decode_choice(allowed: tuple[str, ...], value: Json) -> str:
     """Read one of a few words."""
     if type(value) is str and value in allowed:
         return value
-    raise Damaged(f"is {show(value)}; allowed: {', '.join(allowed)}")
+    raise Damaged(
+        _("is {value}; allowed: {allowed}").format(value=show(value), allowed=", ".join(allowed))
+    )
 
 
 def decode_list(value: Json) -> list[Json]:
     """Read a list, its elements as they are."""
     if type(value) is list:
         return value
-    raise Damaged(f"is {show(value)}; allowed: a list")
+    raise Damaged(_("is {value}; allowed: a list").format(value=show(value)))
 
 
 def decode_object(value: Json) -> dict[str, Json]:
     """Read an object, its values as they are."""
     if type(value) is dict:
         return value
-    raise Damaged(f"is {show(value)}; allowed: an object")
+    raise Damaged(_("is {value}; allowed: an object").format(value=show(value)))
 
 
 SCALARS: dict[object, Codec] = {

@@ -8,6 +8,7 @@ from specviz.config import SamplingParams, SessionConfig
 from specviz.errors import TraceError
 from specviz.events import Finish, LosslessReport, Round
 from specviz.traces.scalars import Json
+from specviz.words import _
 
 SCHEMA = 2  # raised with every change of a field here, in events.py or in config.py
 
@@ -199,11 +200,17 @@ def migrate(data: dict[str, Json]) -> dict[str, Json]:
     """
     found = data.get("schema")
     if type(found) is not int or found < 1:
-        raise TraceError(f"not a trace: its schema is {found!r:.40}; allowed: 1 to {SCHEMA}")
+        raise TraceError(
+            _("not a trace: its schema is {found!r:.40}; allowed: 1 to {schema}").format(
+                found=found, schema=SCHEMA
+            )
+        )
     if found > SCHEMA:
         raise TraceError(
-            f"this trace has schema {found}, made by a newer specviz; this one reads up to "
-            f"schema {SCHEMA}. Update specviz to open it."
+            _(
+                "this trace has schema {found}, made by a newer specviz; this one reads up to "
+                "schema {schema}. Update specviz to open it."
+            ).format(found=found, schema=SCHEMA)
         )
     for version in range(found, SCHEMA):
         data = MIGRATIONS[version](data) | {"schema": version + 1}

@@ -18,6 +18,7 @@ from specviz.traces.checks import check, check_counts
 from specviz.traces.codec import decode, encode
 from specviz.traces.scalars import Damaged, Json
 from specviz.traces.schema import Header, Trace, count, migrate
+from specviz.words import _
 
 FORMAT = "specviz-trace"
 GZIP_FROM = 256 * 1024  # bytes of JSON
@@ -47,7 +48,7 @@ def to_json(trace: Trace) -> str:
         data, counts = encode(trace), encode(count(trace))
         check(trace)
     except Damaged as e:
-        raise TraceError(f"this run cannot be saved: {e}") from e
+        raise TraceError(_("this run cannot be saved: {e}").format(e=e)) from e
     rounds = data.pop("rounds")
     body = {name: data.pop(name) for name in ("prompt_text", "prompt", "pieces")}
     head = {"format": FORMAT, **data, "counts": counts}
@@ -67,8 +68,10 @@ def check_place(path: Path) -> None:
     """
     if path.exists() and not path.is_file():
         raise TraceError(
-            f"cannot write the trace {path}: that is a folder, a device or a pipe. Give the name "
-            "of a file, new or to be replaced."
+            _(
+                "cannot write the trace {path}: that is a folder, a device or a pipe. Give the "
+                "name of a file, new or to be replaced."
+            ).format(path=path)
         )
 
 
@@ -85,8 +88,10 @@ def save(trace: Trace, path: Path | str) -> None:
     raw = to_json(trace).encode()
     if len(raw) > MAX_BYTES:
         raise TraceError(
-            f"this run takes {len(raw) >> 20} MiB; a trace holds up to {MAX_BYTES >> 20} MiB. "
-            "Record it with less detail or fewer tokens."
+            _(
+                "this run takes {count} MiB; a trace holds up to {max_bytes} MiB. Record it with "
+                "less detail or fewer tokens."
+            ).format(count=len(raw) >> 20, max_bytes=MAX_BYTES >> 20)
         )
     if path.name.endswith(".gz") or len(raw) > GZIP_FROM:
         raw = gzip.compress(raw, 6, mtime=0)
@@ -105,8 +110,10 @@ def save(trace: Trace, path: Path | str) -> None:
             with suppress(OSError):
                 os.unlink(temporary)
         raise TraceError(
-            f"cannot write the trace {path}: {e.strerror or e}. Free some space or choose "
-            "another place; the run itself is not lost."
+            _(
+                "cannot write the trace {path}: {strerror}. Free some space or choose another "
+                "place; the run itself is not lost."
+            ).format(path=path, strerror=e.strerror or e)
         ) from e
 
 
@@ -124,9 +131,9 @@ def load(source: Path | str | bytes) -> Trace:
         check(trace)
         check_counts(counts, trace)
     except Damaged as e:
-        raise TraceError(f"{name} is damaged: {e}") from e
+        raise TraceError(_("{name} is damaged: {e}").format(name=name, e=e)) from e
     except TraceError as e:
-        raise TraceError(f"{name}: {e}") from e
+        raise TraceError(_("{name}: {e}").format(name=name, e=e)) from e
     return trace
 
 
@@ -143,9 +150,9 @@ def load_header(path: Path | str) -> Header:
             return _header_of(line + b"}")
         return _header_of(_unpack(_read(path, MAX_BYTES), MAX_BYTES))
     except Damaged as e:
-        raise TraceError(f"{Path(path).name} is damaged: {e}") from e
+        raise TraceError(_("{name} is damaged: {e}").format(name=Path(path).name, e=e)) from e
     except TraceError as e:
-        raise TraceError(f"{Path(path).name}: {e}") from e
+        raise TraceError(_("{name}: {e}").format(name=Path(path).name, e=e)) from e
 
 
 def _header_of(raw: bytes) -> Header:
@@ -160,7 +167,11 @@ def library(folder: Path | str) -> tuple[Entry, ...]:
     except FileNotFoundError:
         return ()
     except OSError as e:
-        raise TraceError(f"cannot read the folder {folder}: {e.strerror or e}") from e
+        raise TraceError(
+            _("cannot read the folder {folder}: {strerror}").format(
+                folder=folder, strerror=e.strerror or e
+            )
+        ) from e
     entries = list(map(_entry, sorted(paths)))
     good = [e for e in entries if e.header is not None]
     good.sort(key=lambda e: e.header.created if e.header else "", reverse=True)
@@ -186,7 +197,9 @@ def _read(source: Path | str | bytes, limit: int) -> bytes:
         with open(source, "rb") as file:
             return file.read(limit + 1)
     except (OSError, ValueError) as e:
-        raise TraceError(f"cannot be opened: {getattr(e, 'strerror', None) or e}") from e
+        raise TraceError(
+            _("cannot be opened: {e}").format(e=getattr(e, "strerror", None) or e)
+        ) from e
 
 
 def _unpack(raw: bytes, limit: int, part: bool = False) -> bytes:
@@ -197,32 +210,38 @@ def _unpack(raw: bytes, limit: int, part: bool = False) -> bytes:
         try:
             raw = unzip.decompress(raw, limit + 1)
         except zlib.error as e:
-            raise TraceError(f"damaged: not valid gzip ({e})") from e
+            raise TraceError(_("damaged: not valid gzip ({e})").format(e=e)) from e
         cut = len(raw) > limit
         if not (unzip.eof or cut or part):
-            raise TraceError("cut short: the gzip stream has no end")
+            raise TraceError(_("cut short: the gzip stream has no end"))
         if unzip.unused_data:
-            raise TraceError("damaged: more bytes follow the gzip stream")
+            raise TraceError(_("damaged: more bytes follow the gzip stream"))
     if cut and not part:
-        raise TraceError(f"too large: a trace holds up to {limit >> 20} MiB of JSON")
+        raise TraceError(
+            _("too large: a trace holds up to {limit} MiB of JSON").format(limit=limit >> 20)
+        )
     return raw
 
 
 def _parse(raw: bytes) -> dict[str, Json]:
     if raw.count(b"[") + raw.count(b"{") > MAX_NESTED:
-        raise TraceError(f"not a trace: more than {MAX_NESTED} lists and objects")
+        raise TraceError(
+            _("not a trace: more than {max_nested} lists and objects").format(max_nested=MAX_NESTED)
+        )
     try:
         data = json.loads(raw, parse_constant=_no_constant)
     except RecursionError:
-        raise TraceError("not a trace: nested too deeply") from None
+        raise TraceError(_("not a trace: nested too deeply")) from None
     except UnicodeDecodeError as e:
-        raise TraceError(f"not a trace: no UTF-8 at byte {e.start}") from e
+        raise TraceError(_("not a trace: no UTF-8 at byte {start}").format(start=e.start)) from e
     except ValueError as e:
-        raise TraceError(f"cut short, or not JSON: {e}") from e
+        raise TraceError(_("cut short, or not JSON: {e}").format(e=e)) from e
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-        raise TraceError(f'not a trace: no JSON object with "format": "{FORMAT}"')
+        raise TraceError(
+            _('not a trace: no JSON object with "format": "{format}"').format(format=FORMAT)
+        )
     return data
 
 
 def _no_constant(name: str) -> Iterable[Json]:
-    raise ValueError(f"{name} is not a JSON number")
+    raise ValueError(_("{name} is not a JSON number").format(name=name))

@@ -25,6 +25,7 @@ from specviz.train.mtp import make_mtp, start_mtp
 from specviz.train.recipe import Recipe
 from specviz.train.recurrent import RecurrentCourse, Unrolling
 from specviz.train.tables import LlamaDonor, Tables
+from specviz.words import _
 
 FITTED = 200  # texts the linear start is fitted on
 FIT_TOKENS = 2048  # of one batch of it
@@ -52,8 +53,10 @@ class Builder:
         missing = set(taps_to_cache(self._layers)) - set(source.taps)
         if missing or source.taps[-1] != self._layers:
             raise ConfigError(
-                f"the features hold hidden states {source.taps}; heads are trained on "
-                f"{taps_to_cache(self._layers)}. Extract them again."
+                _(
+                    "the features hold hidden states {taps}; heads are trained on {layers}. "
+                    "Extract them again."
+                ).format(taps=source.taps, layers=taps_to_cache(self._layers))
             )
         self._donor, self._tables = LlamaDonor(target), Tables.of(target)
         size = min(recipe.draft_vocab, target.config.vocab)

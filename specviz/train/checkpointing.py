@@ -11,6 +11,7 @@ from torch import nn
 
 from specviz.errors import ConfigError, ModelCorrupt
 from specviz.train.optimizer import Optimizer
+from specviz.words import _
 
 STATE = "state.safetensors"
 
@@ -69,14 +70,18 @@ def load_state(folder: Path, module: nn.Module, optimizer: Optimizer) -> RunStat
             values = json.loads(file.metadata()["state"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise ModelCorrupt(f"{path} is damaged ({error}); delete it to start anew") from error
+        raise ModelCorrupt(
+            _("{path} is damaged ({error}); delete it to start anew").format(path=path, error=error)
+        ) from error
     state = RunState(**(values | {"marks": [Mark(**mark) for mark in values["marks"]]}))
     for name, parameter in module.named_parameters():
         given = tensors.get(f"weight.{name}")
         if given is None or given.shape != parameter.shape:
             raise ConfigError(
-                f"{path} has no {name} {list(parameter.shape)}: it is of another head. Give "
-                "another output folder or delete it."
+                _(
+                    "{path} has no {name} {shape}: it is of another head. Give another output "
+                    "folder or delete it."
+                ).format(path=path, name=name, shape=list(parameter.shape))
             )
         with torch.no_grad():
             parameter.copy_(given)

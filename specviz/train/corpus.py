@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from specviz.errors import ConfigError
+from specviz.words import _
 
 HELD_OUT = 20  # every so many rows one is kept out of training
 COLUMNS = ("prompt_ids", "output_ids", "temperature", "source")
@@ -45,16 +46,22 @@ def read_corpora(paths: Sequence[Path], rows: int | None = None) -> list[Example
     examples: list[Example] = []
     for path in paths:
         if not path.is_file():
-            raise ConfigError(f"there is no file {path}; give a .parquet or .jsonl of responses")
+            raise ConfigError(
+                _("there is no file {path}; give a .parquet or .jsonl of responses").format(
+                    path=path
+                )
+            )
         if path.suffix == ".parquet":
             found: Iterator[Example] = _read_parquet(path)
         elif path.suffix == ".jsonl":
             found = _read_jsonl(path)
         else:
-            raise ConfigError(f"{path} is neither .parquet nor .jsonl; those are read")
+            raise ConfigError(
+                _("{path} is neither .parquet nor .jsonl; those are read").format(path=path)
+            )
         examples += islice(found, rows)
     if not examples:
-        raise ConfigError("the corpus has no rows; give a file of responses")
+        raise ConfigError(_("the corpus has no rows; give a file of responses"))
     return examples
 
 
@@ -95,10 +102,16 @@ def _read_parquet(path: Path) -> Iterator[Example]:
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except (OSError, pyarrow.ArrowException) as error:
-        raise ConfigError(f"{path} is no parquet file: {error}") from error
+        raise ConfigError(
+            _("{path} is no parquet file: {error}").format(path=path, error=error)
+        ) from error
     missing = [name for name in COLUMNS if name not in file.schema_arrow.names]
     if missing:
-        raise ConfigError(f"{path} has no column {missing[0]}; needed: {', '.join(COLUMNS)}")
+        raise ConfigError(
+            _("{path} has no column {missing}; needed: {columns}").format(
+                path=path, missing=missing[0], columns=", ".join(COLUMNS)
+            )
+        )
     row = 0
     for batch in file.iter_batches(batch_size=256, columns=list(COLUMNS)):
         for values in batch.to_pylist():
@@ -112,11 +125,17 @@ def _read_jsonl(path: Path) -> Iterator[Example]:
             try:
                 values = json.loads(line)
             except ValueError as error:
-                raise ConfigError(f"{path}, line {row + 1} is no JSON: {error}") from error
+                raise ConfigError(
+                    _("{path}, line {row} is no JSON: {error}").format(
+                        path=path, row=row + 1, error=error
+                    )
+                ) from error
             if not isinstance(values, dict) or any(name not in values for name in COLUMNS):
                 raise ConfigError(
-                    f"{path}, line {row + 1} is no response; needed: {', '.join(COLUMNS)}. "
-                    "Prompts become responses with `specviz train data`."
+                    _(
+                        "{path}, line {row} is no response; needed: {columns}. Prompts become "
+                        "responses with `specviz train data`."
+                    ).format(path=path, row=row + 1, columns=", ".join(COLUMNS))
                 )
             yield _example(values, row, path)
 
@@ -124,7 +143,11 @@ def _read_jsonl(path: Path) -> Iterator[Example]:
 def _example(values: Mapping[str, object], row: int, path: Path) -> Example:
     prompt, output, temperature = (values[name] for name in COLUMNS[:3])
     if not isinstance(prompt, list) or not isinstance(output, list) or not prompt:
-        raise ConfigError(f"{path}, row {row}: prompt_ids and output_ids must be lists of ids")
+        raise ConfigError(
+            _("{path}, row {row}: prompt_ids and output_ids must be lists of ids").format(
+                path=path, row=row
+            )
+        )
     return Example(
         tokens=(*prompt, *output),
         prompt_length=len(prompt),

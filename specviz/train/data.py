@@ -12,6 +12,7 @@ from specviz.models.load import Loaded
 from specviz.models.store import Progress, silent
 from specviz.session import DecodeSession
 from specviz.train.corpus import Example, to_row
+from specviz.words import _
 
 Turn = dict[str, str]
 
@@ -68,18 +69,24 @@ def answer_prompts(
 def read_prompts(path: Path) -> Iterator[Conversation]:
     """Read a `.jsonl` of prompts."""
     if not path.is_file():
-        raise ConfigError(f"there is no file {path}; give a .jsonl of prompts")
+        raise ConfigError(_("there is no file {path}; give a .jsonl of prompts").format(path=path))
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 value = json.loads(line)
             except ValueError as error:
-                raise ConfigError(f"{path}, line {number} is no JSON: {error}") from error
+                raise ConfigError(
+                    _("{path}, line {number} is no JSON: {error}").format(
+                        path=path, number=number, error=error
+                    )
+                ) from error
             turns = _turns(value)
             if not any(turn["role"] == "user" for turn in turns):
                 raise ConfigError(
-                    f'{path}, line {number} has no prompt; needed: a string, {{"prompt": ...}} or '
-                    '{"messages": [{"role": "user", "content": ...}]}'
+                    _(
+                        '{path}, line {number} has no prompt; needed: a string, {{"prompt": ...}} '
+                        'or {{"messages": [{{"role": "user", "content": ...}}]}}'
+                    ).format(path=path, number=number)
                 )
             kind = value.get("source") if isinstance(value, dict) else None
             yield Conversation(turns, str(kind or "prompt"))
@@ -144,7 +151,7 @@ def _decode(loaded: Loaded, prompt: Sequence[int], params: SamplingParams) -> tu
     config = SessionConfig(scheme="ngram", detail="off")
     drafter = make_drafter(config, loaded.target, loaded.tokenizer)
     session = DecodeSession(loaded.target, drafter, prompt, params, config)
-    for _ in session:
+    for _round in session:
         pass
     return session.output
 

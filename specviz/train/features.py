@@ -16,6 +16,7 @@ from specviz.errors import ConfigError, ModelCorrupt
 from specviz.models.store import Progress, silent
 from specviz.models.target import Target
 from specviz.train.corpus import Example
+from specviz.words import _
 
 SHARD = 64  # examples; about 70 MB with four taps of 576
 OPEN = 8  # shards kept mapped
@@ -120,7 +121,9 @@ def _holds(path: Path, examples: Sequence[Example]) -> bool:
     shared = min(len(found), len(wanted))
     if found[:shared] != wanted[:shared]:
         raise ConfigError(
-            f"{path} holds features of other texts; give another folder for the features"
+            _("{path} holds features of other texts; give another folder for the features").format(
+                path=path
+            )
         )
     return len(found) >= len(wanted)
 
@@ -151,7 +154,9 @@ class FeatureCache:
             ModelCorrupt: one is damaged.
         """
         if not (folder / "key.json").is_file():
-            raise ConfigError(f"{folder} holds no features; extract them first")
+            raise ConfigError(
+                _("{folder} holds no features; extract them first").format(folder=folder)
+            )
         self.key = _read_key(folder / "key.json")
         self.taps = self.key.taps
         self.examples: list[Example] = []
@@ -159,7 +164,11 @@ class FeatureCache:
         for path in sorted(folder.glob("features-*.safetensors")):
             self._index(path)
         if not self.examples:
-            raise ConfigError(f"{folder} has no features-*.safetensors; extract them first")
+            raise ConfigError(
+                _("{folder} has no features-*.safetensors; extract them first").format(
+                    folder=folder
+                )
+            )
         del self.examples[most:], self._places[most:]
         self._open: OrderedDict[Path, safe_open] = OrderedDict()
 
@@ -176,7 +185,9 @@ class FeatureCache:
                 starts, tokens = shard.get_tensor("starts").tolist(), shard.get_tensor("tokens")
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise ModelCorrupt(
-                f"{path} is damaged ({error}); delete it and extract again"
+                _("{path} is damaged ({error}); delete it and extract again").format(
+                    path=path, error=error
+                )
             ) from error
         for (prompt, greedy, kind, out), start, end in zip(about, starts, starts[1:], strict=False):
             example = Example(
@@ -222,6 +233,8 @@ def _check_key(found: CacheKey, wanted: CacheKey, folder: Path) -> None:
         old, new = getattr(found, field.name), getattr(wanted, field.name)
         if old != new:
             raise ConfigError(
-                f"the features in {folder} are of {field.name} {old!r} and not {new!r}; give "
-                "another folder"
+                _(
+                    "the features in {folder} are of {name} {old!r} and not {new!r}; give another "
+                    "folder"
+                ).format(folder=folder, name=field.name, old=old, new=new)
             )

@@ -19,6 +19,7 @@ from specviz.train.memory import give_back
 from specviz.train.optimizer import Optimizer
 from specviz.train.recipe import Recipe
 from specviz.train.schedule import Cosine
+from specviz.words import _
 
 TRIM = 8  # steps between returns of freed memory
 BEST = "best"  # folder of the head with the largest held-out E[L]
@@ -106,8 +107,10 @@ class Trainer:
         value = float(loss.total.detach())
         if not math.isfinite(value):
             raise NumericsError(
-                f"the loss is {value} at step {state.step}; start again with a smaller rate than "
-                f"{recipe.rate:g}, or without autocast"
+                _(
+                    "the loss is {value} at step {step}; start again with a smaller rate than "
+                    "{rate:g}, or without autocast"
+                ).format(value=value, step=state.step, rate=recipe.rate)
             )
         loss.total.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.module.parameters(), recipe.clip)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from specviz.config import require
 from specviz.errors import ConfigError
+from specviz.words import _
 
 Kind = Literal["adamw", "muon"]
 KINDS: tuple[Kind, ...] = ("adamw", "muon")
@@ -47,15 +48,19 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
-            raise ConfigError(f"scheme is {self.scheme!r}; trained are {', '.join(SCHEMES)}")
+            raise ConfigError(
+                _("scheme is {scheme!r}; trained are {schemes}").format(
+                    scheme=self.scheme, schemes=", ".join(SCHEMES)
+                )
+            )
         for name in ("steps", "batch_tokens", "draft_vocab", "measure_every", "measure_on"):
             _at_least_one(name, getattr(self, name))
         for name in ("save_every", "depth", "unrolled", "layers", "anchors"):
             _at_least_one(name, getattr(self, name))
-        require(self.rate > 0, "rate", self.rate, "above 0")
-        require(self.clip > 0, "clip", self.clip, "above 0")
-        require(0 <= self.hard <= 1, "hard", self.hard, "0 to 1")
-        require(self.block >= 2, "block", self.block, "2 or more")
+        require(self.rate > 0, "rate", self.rate, _("above 0"))
+        require(self.clip > 0, "clip", self.clip, _("above 0"))
+        require(0 <= self.hard <= 1, "hard", self.hard, _("0 to 1"))
+        require(self.block >= 2, "block", self.block, _("2 or more"))
         require(self.optimizer in KINDS, "optimizer", self.optimizer, ", ".join(KINDS))
         weights = ("decay", "pace")
         require(self.slot_weights in weights, "slot_weights", self.slot_weights, "decay, pace")
@@ -82,4 +87,4 @@ def default_recipe(scheme: str) -> Recipe:
 
 
 def _at_least_one(name: str, value: int) -> None:
-    require(isinstance(value, int) and value >= 1, name, value, "1 or more")
+    require(isinstance(value, int) and value >= 1, name, value, _("1 or more"))

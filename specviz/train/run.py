@@ -19,6 +19,7 @@ from specviz.train.data import Answering, answer_prompts
 from specviz.train.features import Joined, Recomputed, Source, extract
 from specviz.train.loop import BEST, Report, Trainer
 from specviz.train.recipe import Recipe
+from specviz.words import _
 
 VOCABULARY = "draft_ids.json"
 
@@ -55,7 +56,7 @@ def prepare(
         answer_prompts(loaded, request.prompts, responses, request.answering, progress)
         data = (*data, responses)
     if not data:
-        raise ConfigError("there is nothing to train on; give --data or --prompts")
+        raise ConfigError(_("there is nothing to train on; give --data or --prompts"))
     target, taps = own_target(loaded), taps_to_cache(loaded.target.config.layers)
     sources: list[Source] = []
     for path in data:
@@ -117,7 +118,9 @@ def own_target(loaded: Loaded) -> LlamaTarget:
     """
     if not isinstance(loaded.target, LlamaTarget):
         raise ConfigError(
-            f"{loaded.target.config.name} is run by transformers; heads are trained for models of "
-            "the Llama family, which our own decoder runs"
+            _(
+                "{name} is run by transformers; heads are trained for models of the Llama family, "
+                "which our own decoder runs"
+            ).format(name=loaded.target.config.name)
         )
     return loaded.target

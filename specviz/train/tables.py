@@ -11,6 +11,7 @@ from specviz.errors import UnsupportedModel
 from specviz.heads.layers import LayerShape
 from specviz.models.llama import LlamaTarget
 from specviz.models.target import Target
+from specviz.words import _
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,10 @@ class LlamaDonor:
         """
         if not isinstance(target, LlamaTarget):
             raise UnsupportedModel(
-                f"{target.config.name} is run by transformers; heads are trained for models of the "
-                "Llama family, which our own decoder runs"
+                _(
+                    "{name} is run by transformers; heads are trained for models of the Llama "
+                    "family, which our own decoder runs"
+                ).format(name=target.config.name)
             )
         self._target = target
 

@@ -7,6 +7,7 @@ rounds; stopping takes effect before the next round starts.
 import queue
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from specviz.traces.schema import Branch
 from specviz.ui.run import Failure, Order, Run
 from specviz.ui.sessions import drafter_of, fresh, grafted, session_of
 from specviz.ui.weights import DEFAULT, Weights
+from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
@@ -47,7 +49,11 @@ class Engine:
         self._jobs: list[Job] = []  # waiting and at work
         self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, name="specviz-engine", daemon=True)
+        # A thread starts with an empty context, which would lose the language of the page.
+        work = copy_context().run
+        self._thread = threading.Thread(
+            target=work, args=(self._serve,), name="specviz-engine", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -67,7 +73,9 @@ class Engine:
         """Begin a run that shares the first `at` rounds of another and goes on differently."""
         trace = parent.trace()
         if trace is None or not 0 <= at <= len(trace.rounds):
-            raise SpecvizError(f"cannot branch at round {at}: that run has no such round")
+            raise SpecvizError(
+                _("cannot branch at round {at}: that run has no such round").format(at=at)
+            )
         run = Run(origin="live", title=order.title, order=order, parent=Branch(trace.run_id, at))
         run.trunk, run.forced, run.rounds = parent, forced, list(trace.rounds[:at])
         return self._begin(run, None)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from specviz.config import SessionConfig
 from specviz.errors import SpecvizError, UnsupportedModel
 from specviz.ui.run import Run
+from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def session_of(run: Run) -> "DecodeSession":
     """Return the session of a run that has one."""
     if run.session is None:
-        raise SpecvizError("this run has no session to go on with; start it again")
+        raise SpecvizError(_("this run has no session to go on with; start it again"))
     return run.session
 
 
@@ -59,8 +60,10 @@ def _resumed(trunk: Run, run: Run, request: "Request") -> "DecodeSession":
     target, piece = run.loaded.target, run.loaded.tokenizer.piece
     if trace.target.sha != target.config.sha:
         raise UnsupportedModel(
-            f"this run was made by {trace.target.name}, and {target.config.name} is loaded; "
-            "choose that model as the target to branch from the run"
+            _(
+                "this run was made by {name}, and {target} is loaded; choose that model as the "
+                "target to branch from the run"
+            ).format(name=trace.target.name, target=target.config.name)
         )
     session = DecodeSession(
         listened_to(target, run.draft),

@@ -7,6 +7,7 @@ from specviz.verify.draws import Draws
 from specviz.verify.greedy import verify_greedy
 from specviz.verify.sampled import verify_sampled
 from specviz.verify.verdict import Verdict
+from specviz.words import _
 
 __all__ = [
     "Draws",
@@ -24,7 +25,9 @@ def choose_verifier(verifier: Verifier, params: SamplingParams) -> Verifier:
         return "greedy" if params.greedy else "sampled"
     if verifier == "greedy" and not params.greedy:
         raise ConfigError(
-            f"greedy verification at temperature {params.temperature} would change the "
-            "distribution; use verifier 'sampled' or 'block', or temperature 0"
+            _(
+                "greedy verification at temperature {temperature} would change the distribution; "
+                "use verifier 'sampled' or 'block', or temperature 0"
+            ).format(temperature=params.temperature)
         )
     return verifier

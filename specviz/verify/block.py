@@ -8,6 +8,7 @@ from specviz.events import Check, Draft
 from specviz.verify.draws import Draws, pick
 from specviz.verify.sampled import one_hot, residual
 from specviz.verify.verdict import Verdict
+from specviz.words import _
 
 
 def verify_block(draft: Draft, q: Tensor | None, p: Tensor, draws: Draws, position: int) -> Verdict:
@@ -18,7 +19,7 @@ def verify_block(draft: Draft, q: Tensor | None, p: Tensor, draws: Draws, positi
     `draws` must be fresh in every round: a failed test says something about later drafts.
     """
     if not draft.is_chain:
-        raise ConfigError("block verification is defined for chains; this draft is a tree")
+        raise ConfigError(_("block verification is defined for chains; this draft is a tree"))
     length = len(draft)
     q_rows = [one_hot(t, p[0]) for t in draft.tokens] if q is None else list(q)
     weights, accepted, checks = [1.0], 0, list[Check]()

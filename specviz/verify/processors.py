@@ -12,6 +12,7 @@ from torch import Tensor
 from specviz.config import SamplingParams
 from specviz.errors import ConfigError, NumericsError
 from specviz.events import ROOT, Draft
+from specviz.words import _
 
 
 def row_outputs(output: Sequence[int], draft: Draft) -> list[tuple[int, ...]]:
@@ -43,7 +44,11 @@ def penalise(
     logits = logits - params.frequency_penalty * counts - params.presence_penalty * (counts > 0)
     for token, bias in params.logit_bias:
         if token >= vocab:
-            raise ConfigError(f"logit_bias names token {token}; the vocabulary ends at {vocab - 1}")
+            raise ConfigError(
+                _("logit_bias names token {token}; the vocabulary ends at {most}").format(
+                    token=token, most=vocab - 1
+                )
+            )
         logits[:, token] += bias
     return logits
 
@@ -73,8 +78,10 @@ def check_rows(rows: Tensor, what: str, round_index: int, start: int) -> None:
     if len(bad):
         row = int(bad[0])
         raise NumericsError(
-            f"{what} holds NaN or Inf in round {round_index}, row {row}, which continues text "
-            f"position {start - 1}; decoding stopped there. Check the weights or try dtype float32."
+            _(
+                "{what} holds NaN or Inf in round {round_index}, row {row}, which continues text "
+                "position {start}; decoding stopped there. Check the weights or try dtype float32."
+            ).format(what=what, round_index=round_index, row=row, start=start - 1)
         )
 
 

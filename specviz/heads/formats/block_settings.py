@@ -6,6 +6,7 @@ from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel
 from specviz.heads.dflash_config import DSparkShape, MarkovKind, View
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 # Keys of variants that are not run here, and the values that mean "not used".
 _VARIANTS: tuple[tuple[str, tuple[object, ...]], ...] = (
@@ -27,7 +28,11 @@ class TwoPlaces:
     def __init__(self, config: Settings) -> None:
         nested = config.get("dflash_config")
         if nested is not None and not isinstance(nested, Mapping):
-            raise ModelCorrupt(f"config.json says dflash_config = {nested!r}; an object is needed")
+            raise ModelCorrupt(
+                _("config.json says dflash_config = {nested!r}; an object is needed").format(
+                    nested=nested
+                )
+            )
         self.top, self.nested = config, dict(nested or {})
 
     def get(self, key: str) -> object:
@@ -39,8 +44,10 @@ class TwoPlaces:
         outer, inner = self.top.get(key), self.nested.get(key)
         if outer is not None and inner is not None and outer != inner:
             raise ModelCorrupt(
-                f"config.json says {key} = {outer!r} at its top and {inner!r} in dflash_config; "
-                "they must agree"
+                _(
+                    "config.json says {key} = {outer!r} at its top and {inner!r} in dflash_config; "
+                    "they must agree"
+                ).format(key=key, outer=outer, inner=inner)
             )
         return inner if outer is None else outer
 
@@ -55,15 +62,21 @@ def refuse_variants(keys: TwoPlaces) -> None:
         value = keys.get(key)
         if not any(value == allowed and type(value) is type(allowed) for allowed in neutral):
             raise UnsupportedModel(
-                f"config.json says {key} = {value!r}; block heads are run here without it "
-                f"({key} may be {', '.join(repr(v) for v in neutral)})"
+                _(
+                    "config.json says {key} = {value!r}; block heads are run here without it "
+                    "({key} may be {neutral})"
+                ).format(key=key, value=value, neutral=", ".join(repr(v) for v in neutral))
             )
 
 
 def mask_token(value: object) -> int:
     """Return the mask's id, which may be 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ModelCorrupt(f"config.json says mask_token_id = {value!r}; a token id is needed")
+        raise ModelCorrupt(
+            _("config.json says mask_token_id = {value!r}; a token id is needed").format(
+                value=value
+            )
+        )
     return value
 
 
@@ -90,13 +103,17 @@ def check_taps(taps: tuple[int, ...], target: TargetConfig) -> tuple[int, ...]:
     for tap in taps:
         if not 0 <= tap <= target.layers:
             raise ModelCorrupt(
-                f"the head reads the output of layer {tap - 1}; {target.name} has layers 0 to "
-                f"{target.layers - 1}. Was it made for another model? Else give layer ids."
+                _(
+                    "the head reads the output of layer {tap}; {name} has layers 0 to {last}. "
+                    "Was it made for another model? Else give layer ids."
+                ).format(tap=tap - 1, name=target.name, last=target.layers - 1)
             )
         if tap == target.layers:
             raise UnsupportedModel(
-                f"the head reads the output of the last layer, {tap - 1}: some engines train on it "
-                "before the final norm and some after. Give layer ids to say that it is after."
+                _(
+                    "the head reads the output of the last layer, {tap}: some engines train on it "
+                    "before the final norm and some after. Give layer ids to say that it is after."
+                ).format(tap=tap - 1)
             )
     return taps
 
@@ -107,7 +124,9 @@ def dspark_shape(keys: TwoPlaces) -> DSparkShape:
     kinds: dict[object, MarkovKind] = {"vanilla": "vanilla", "gated": "gated", "rnn": "rnn"}
     if kind not in kinds:
         raise UnsupportedModel(
-            f"config.json says markov_head_type = {kind!r}; vanilla, gated and rnn are run here"
+            _(
+                "config.json says markov_head_type = {kind!r}; vanilla, gated and rnn are run here"
+            ).format(kind=kind)
         )
     rank = keys.get("markov_rank")
     confidence = keys.get("enable_confidence_head")
@@ -139,14 +158,18 @@ def windows(settings: Settings, layers: int) -> tuple[int | None, ...]:
     allowed = ("full_attention", "sliding_attention")
     if not isinstance(kinds, list) or len(kinds) != layers or set(kinds) - set(allowed):
         raise ModelCorrupt(
-            f"config.json says layer_types = {kinds!r}; {layers} of {', '.join(allowed)} are needed"
+            _("config.json says layer_types = {kinds!r}; {layers} of {allowed} are needed").format(
+                kinds=kinds, layers=layers, allowed=", ".join(allowed)
+            )
         )
     if "sliding_attention" not in kinds:
         return (None,) * layers
     if settings.get("use_sliding_window") is False:
         raise ModelCorrupt(
-            "config.json says use_sliding_window = false and has sliding_attention in layer_types; "
-            "they must agree"
+            _(
+                "config.json says use_sliding_window = false and has sliding_attention in "
+                "layer_types; they must agree"
+            )
         )
     window = whole(settings, "sliding_window")
     return tuple(window if kind == "sliding_attention" else None for kind in kinds)
@@ -156,7 +179,9 @@ def write_windows(views: tuple[View, ...], layers: int) -> dict[str, object]:
     """Return the keys that `windows` reads."""
     sizes = {view.window for view in views} - {None}
     if len(sizes) > 1:
-        raise ConfigError(f"layers have windows {sorted(map(str, sizes))}; files hold one")
+        raise ConfigError(
+            _("layers have windows {sizes}; files hold one").format(sizes=sorted(map(str, sizes)))
+        )
     if not sizes:
         return {"layer_types": ["full_attention"] * layers, "use_sliding_window": False}
     kinds = ["full_attention" if v.window is None else "sliding_attention" for v in views]
@@ -170,10 +195,22 @@ def whole_or_none(views: tuple[View, ...]) -> tuple[View, ...]:
 
 def _ids(value: object, key: str) -> tuple[int, ...]:
     if not isinstance(value, list) or not value:
-        raise ModelCorrupt(f"config.json says {key} = {value!r}; a list of layer numbers is needed")
+        raise ModelCorrupt(
+            _("config.json says {key} = {value!r}; a list of layer numbers is needed").format(
+                key=key, value=value
+            )
+        )
     for item in value:
         if isinstance(item, bool) or not isinstance(item, int):
-            raise ModelCorrupt(f"config.json says {key} = {value!r}; {item!r} is no layer number")
+            raise ModelCorrupt(
+                _("config.json says {key} = {value!r}; {item!r} is no layer number").format(
+                    key=key, value=value, item=item
+                )
+            )
     if len(set(value)) < len(value):
-        raise ModelCorrupt(f"config.json says {key} = {value!r}; a layer is named twice")
+        raise ModelCorrupt(
+            _("config.json says {key} = {value!r}; a layer is named twice").format(
+                key=key, value=value
+            )
+        )
     return tuple(value)

@@ -15,6 +15,7 @@ from specviz.heads.dflash_vocab import kept_mask, offsets, read_draft_ids
 from specviz.heads.dspark import DSparkHead
 from specviz.heads.layers import LayerShape
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 MASK = "mask_embedding"
 # What training code leaves in a file and drafting does not read.
@@ -40,8 +41,10 @@ def head_tensors(checkpoint: Checkpoint) -> dict[str, Tensor]:
     """Read all tensors under DeepSpec's names."""
     if (checkpoint.folder / f"{MASK}.pt").exists() and MASK not in checkpoint.names:
         raise UnsupportedModel(
-            f"{checkpoint.folder} has a pickled {MASK}.pt, which can run code when it is read; "
-            f"store its embedding as tensor {MASK} [hidden] in {MASK}.safetensors instead"
+            _(
+                "{folder} has a pickled {mask}.pt, which can run code when it is read; store its "
+                "embedding as tensor {mask} [hidden] in {mask}.safetensors instead"
+            ).format(folder=checkpoint.folder, mask=MASK)
         )
     tensors = {}
     for name in sorted(checkpoint.names):
@@ -64,14 +67,18 @@ def make_head(
     rows = target.vocab if embed is None else len(embed)
     if not 0 <= config.mask_token < rows:
         raise ModelCorrupt(
-            f"config.json says mask_token_id = {config.mask_token}; the embedding table has rows 0 "
-            f"to {rows - 1}. The mask must be a row that exists."
+            _(
+                "config.json says mask_token_id = {mask_token}; the embedding table has rows 0 to "
+                "{rows}. The mask must be a row that exists."
+            ).format(mask_token=config.mask_token, rows=rows - 1)
         )
     if config.draft_vocab != config.vocab and not head:
         raise ModelCorrupt(
-            f"the weights have no tensor lm_head.weight [{config.draft_vocab}, "
-            f"{config.layer.hidden}], which draft_vocab_size asks for; only a head with the whole "
-            "vocabulary can use the target's"
+            _(
+                "the weights have no tensor lm_head.weight [{draft_vocab}, {hidden}], which "
+                "draft_vocab_size asks for; only a head with the whole vocabulary can use the "
+                "target's"
+            ).format(draft_vocab=config.draft_vocab, hidden=config.layer.hidden)
         )
     owned = Owned(0 if embed is None else rows, head, MASK in tensors)
     weights = {name: t for name, t in tensors.items() if name not in ("d2t", "t2d")}
@@ -91,7 +98,11 @@ def file_tensors(head: DFlashHead) -> dict[str, Tensor]:
 def require_block(head: Head, layout: str) -> DFlashHead:
     """Return `head` if it is one that block layouts hold."""
     if not isinstance(head, DFlashHead):
-        raise ConfigError(f"this is a {head.scheme} head; {layout} files hold dflash and dspark")
+        raise ConfigError(
+            _("this is a {scheme} head; {layout} files hold dflash and dspark").format(
+                scheme=head.scheme, layout=layout
+            )
+        )
     return head
 
 
@@ -107,15 +118,26 @@ def _check_widths(
 ) -> None:
     if layer.hidden != target.hidden:
         raise ModelCorrupt(
-            f"config.json says hidden_size = {layer.hidden}; {target.name} has {target.hidden}. A "
-            "block head reads the target's embeddings, so both must agree."
+            _(
+                "config.json says hidden_size = {hidden}; {name} has {width}. A block head "
+                "reads the target's embeddings, so both must agree."
+            ).format(hidden=layer.hidden, name=target.name, width=target.hidden)
         )
     if "fc.weight" not in tensors:
-        raise ModelCorrupt("the weights have no tensor fc.weight; is this a DFlash or DSpark head?")
+        raise ModelCorrupt(
+            _("the weights have no tensor fc.weight; is this a DFlash or DSpark head?")
+        )
     columns, taps = tensors["fc.weight"].shape[-1], config.taps
     if columns != len(taps) * target.hidden:
         raise ModelCorrupt(
-            f"tensor fc.weight has {columns} columns; {len(taps)} hidden states {taps} of width "
-            f"{target.hidden} make {len(taps) * target.hidden}. Give the layer ids it was trained "
-            "on."
+            _(
+                "tensor fc.weight has {columns} columns; {count} hidden states {taps} of width "
+                "{hidden} make {needed}. Give the layer ids it was trained on."
+            ).format(
+                columns=columns,
+                count=len(taps),
+                taps=taps,
+                hidden=target.hidden,
+                needed=len(taps) * target.hidden,
+            )
         )

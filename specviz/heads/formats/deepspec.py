@@ -27,6 +27,7 @@ from specviz.heads.formats.block_tensors import (
 from specviz.heads.formats.settings import check_vocab, read_layer, write_layer
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 _ARCHITECTURE, _GEMMA = "Qwen3DSparkModel", "Gemma4DSparkModel"
 
@@ -43,8 +44,10 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
     architectures = config.get("architectures")
     if isinstance(architectures, list) and _GEMMA in architectures:
         raise UnsupportedModel(
-            f"architectures names {_GEMMA}, whose layers have four norms and no v_proj; "
-            f"{_ARCHITECTURE} is run here"
+            _(
+                "architectures names {gemma}, whose layers have four norms and no v_proj; "
+                "{architecture} is run here"
+            ).format(gemma=_GEMMA, architecture=_ARCHITECTURE)
         )
     keys = TwoPlaces(config)
     refuse_variants(keys)
@@ -75,18 +78,24 @@ def write(head: Head, folder: Path) -> None:
     c = head.config
     if c.dspark is None:
         raise ConfigError(
-            "DeepSpec files hold heads whose anchor predicts, and this is a DFlash head; write it "
-            "in the z-lab or speculators layout"
+            _(
+                "DeepSpec files hold heads whose anchor predicts, and this is a DFlash head; write "
+                "it in the z-lab or speculators layout"
+            )
         )
     if c.draft_vocab != c.vocab or any(view.causal or view.from_anchor for view in c.views):
         raise ConfigError(
-            "DeepSpec files hold the whole vocabulary and blocks whose rows see each other; write "
-            "this head in the speculators layout"
+            _(
+                "DeepSpec files hold the whole vocabulary and blocks whose rows see each other; "
+                "write this head in the speculators layout"
+            )
         )
     if head.embed_tokens is None or head.lm_head is None:
         raise ConfigError(
-            "DeepSpec files hold the target's embedding and output head; give this head copies of "
-            "them first (own_tables)"
+            _(
+                "DeepSpec files hold the target's embedding and output head; give this head copies "
+                "of them first (own_tables)"
+            )
         )
     config: dict[str, object] = write_layer(c.layer) | {
         "model_type": "qwen3",

@@ -15,6 +15,7 @@ from specviz.heads.formats.eagle_tensors import Flags, head_tensors, make_head, 
 from specviz.heads.formats.settings import check_vocab, read_layer, write_layer
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 IDS = "eagle_aux_hidden_state_layer_ids"
 SPECFORGE, DEEPSPEC = "LlamaForCausalLMEagle3", "Qwen3Eagle3Model"
@@ -76,8 +77,10 @@ def default_taps(config: Settings, target: TargetConfig) -> tuple[int, ...]:
         return _ids(config, "target_layer_ids", shift=1)
     if target.layers < 6:
         raise ModelCorrupt(
-            f"config.json has no {IDS} and {target.name} has {target.layers} layers, too few for "
-            "EAGLE's default (2, half, 3 before the end); give layer ids"
+            _(
+                "config.json has no {ids} and {name} has {layers} layers, too few for EAGLE's "
+                "default (2, half, 3 before the end); give layer ids"
+            ).format(ids=IDS, name=target.name, layers=target.layers)
         )
     return (2, target.layers // 2, target.layers - 3)
 
@@ -120,7 +123,11 @@ def _flag(config: Settings, name: str, default: bool = False) -> bool:
 def _ids(settings: Settings, key: str, shift: int) -> tuple[int, ...]:
     ids = settings.get(key)
     if not isinstance(ids, list) or not ids or not all(type(i) is int for i in ids):
-        raise ModelCorrupt(f"config.json says {key} = {ids!r}; a list of layer numbers is needed")
+        raise ModelCorrupt(
+            _("config.json says {key} = {ids!r}; a list of layer numbers is needed").format(
+                key=key, ids=ids
+            )
+        )
     return tuple(sorted(i + shift for i in ids))  # fc was trained on ascending layers
 
 
@@ -134,8 +141,12 @@ def _refuse_variants(config: Settings) -> None:
     nested = nested if isinstance(nested, Mapping) else {}
     steps = nested.get("parallel_draft_step", 1)
     if steps not in (None, 1) or any(a.startswith("PEagle") for a in _architectures(config)):
-        raise UnsupportedModel("this is a P-EAGLE head (parallel drafting), which is not run here")
+        raise UnsupportedModel(
+            _("this is a P-EAGLE head (parallel drafting), which is not run here")
+        )
     for key in ("use_input_layernorm_in_first_layer", "use_last_layernorm"):
         if nested.get(key) is False:
-            raise UnsupportedModel(f"eagle_config says {key} = false; heads with that norm are run")
+            raise UnsupportedModel(
+                _("eagle_config says {key} = false; heads with that norm are run").format(key=key)
+            )
     whole(config, "num_hidden_layers", 1)

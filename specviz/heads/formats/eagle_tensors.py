@@ -13,6 +13,7 @@ from specviz.heads.dflash_vocab import read_draft_ids
 from specviz.heads.eagle3 import Eagle3Config, Eagle3Head
 from specviz.heads.layers import LayerShape
 from specviz.models.llama_config import Settings, whole
+from specviz.words import _
 
 _OLD_NORMS = {
     "aux_norm_low": "fc_norm.0",
@@ -62,8 +63,11 @@ def make_head(
     ids = read_draft_ids(tensors, vocab, draft_vocab)
     if not own_head and draft_vocab != vocab:
         raise ModelCorrupt(
-            f"the weights have no tensor lm_head.weight [{draft_vocab}, {layer.hidden}], which "
-            "draft_vocab_size asks for; only a head with the whole vocabulary can use the target's"
+            _(
+                "the weights have no tensor lm_head.weight [{draft_vocab}, {hidden}], which "
+                "draft_vocab_size asks for; only a head with the whole vocabulary can use the "
+                "target's"
+            ).format(draft_vocab=draft_vocab, hidden=layer.hidden)
         )
     config = Eagle3Config(
         layer=layer,
@@ -91,17 +95,28 @@ def make_head(
 def require_eagle3(head: Head) -> Eagle3Head:
     """Return `head` if it is one that EAGLE-3 layouts hold."""
     if not isinstance(head, Eagle3Head):
-        raise ConfigError(f"this is a {head.scheme} head; EAGLE-3 layouts hold eagle3 heads")
+        raise ConfigError(
+            _("this is a {scheme} head; EAGLE-3 layouts hold eagle3 heads").format(
+                scheme=head.scheme
+            )
+        )
     return head
 
 
 def _check_fc(tensors: Mapping[str, Tensor], taps: tuple[int, ...], target_hidden: int) -> None:
     if "fc.weight" not in tensors:
-        raise ModelCorrupt("the weights have no tensor fc.weight; is this an EAGLE-3 head?")
+        raise ModelCorrupt(_("the weights have no tensor fc.weight; is this an EAGLE-3 head?"))
     columns = tensors["fc.weight"].shape[-1]
     if columns != len(taps) * target_hidden:
         raise ModelCorrupt(
-            f"tensor fc.weight has {columns} columns; {len(taps)} hidden states {taps} of width "
-            f"{target_hidden} make {len(taps) * target_hidden}. Give the layer ids it was "
-            "trained on."
+            _(
+                "tensor fc.weight has {columns} columns; {count} hidden states {taps} of width "
+                "{target_hidden} make {needed}. Give the layer ids it was trained on."
+            ).format(
+                columns=columns,
+                count=len(taps),
+                taps=taps,
+                target_hidden=target_hidden,
+                needed=len(taps) * target_hidden,
+            )
         )

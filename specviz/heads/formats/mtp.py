@@ -11,6 +11,7 @@ from specviz.heads.checkpoint import Checkpoint
 from specviz.heads.formats.mtp_tensors import make_mtp, text_settings
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 COUNTS = (
     "num_nextn_predict_layers",
@@ -59,7 +60,9 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
     assert naming is not None  # it matched
     if taps not in (None, (target.layers,)):
         raise ConfigError(
-            f"layer ids are {taps}; an MTP module reads the last hidden state, {target.layers}"
+            _("layer ids are {taps}; an MTP module reads the last hidden state, {layers}").format(
+                taps=taps, layers=target.layers
+            )
         )
     tensors: dict[str, Tensor] = {}
     for name in checkpoint.names:

@@ -15,6 +15,7 @@ from specviz.heads.layers import LayerShape
 from specviz.heads.mtp import MtpConfig, MtpHead
 from specviz.models.llama_config import Settings, number, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 ZERO_CENTRED = ("qwen3_next", "qwen3_5")  # families whose norms are stored less one
 MIMO = ("mimo",)
@@ -40,8 +41,10 @@ def make_mtp(
     hidden = whole(settings, "hidden_size")
     if hidden != target.hidden:
         raise ModelCorrupt(
-            f"config.json says hidden_size = {hidden}; {target.name} has {target.hidden}. An MTP "
-            "module drafts only for the model it is part of"
+            _(
+                "config.json says hidden_size = {hidden}; {name} has {width}. An MTP module "
+                "drafts only for the model it is part of"
+            ).format(hidden=hidden, name=target.name, width=target.hidden)
         )
     experts = _experts(settings, frozenset(tensors))
     config = MtpConfig(
@@ -66,7 +69,9 @@ def make_mtp(
 def require_mtp(head: Head) -> MtpHead:
     """Return `head` if it is one that MTP layouts hold."""
     if not isinstance(head, MtpHead):
-        raise ConfigError(f"this is a {head.scheme} head; MTP layouts hold mtp heads")
+        raise ConfigError(
+            _("this is a {scheme} head; MTP layouts hold mtp heads").format(scheme=head.scheme)
+        )
     return head
 
 
@@ -149,7 +154,7 @@ def _join_experts(tensors: Mapping[str, Tensor], shape: ExpertsShape) -> dict[st
     def expert(index: int, kind: str) -> Tensor:
         name = f"{at}experts.{index}.{kind}.weight"
         if name not in tensors:
-            raise ModelCorrupt(f"MTP module: the weights have no tensor {name}")
+            raise ModelCorrupt(_("MTP module: the weights have no tensor {name}").format(name=name))
         return tensors[name]
 
     pairs = [torch.cat((expert(i, "gate_proj"), expert(i, "up_proj"))) for i in range(shape.count)]

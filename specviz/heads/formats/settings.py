@@ -8,6 +8,7 @@ from specviz.heads.yarn import Yarn, yarn_amplitude
 from specviz.models.llama_config import Settings, number, read_rope, whole
 from specviz.models.rope import Rope
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 LATENT = "self_attn.kv_a_proj_with_mqa.weight"
 
@@ -48,14 +49,18 @@ def speculators_layers(config: Settings) -> Settings:
     given = config.get("transformer_layer_config")
     if not isinstance(given, Mapping):
         raise ModelCorrupt(
-            f"config.json says transformer_layer_config = {given!r}; an object with the shape of "
-            "the layers is needed"
+            _(
+                "config.json says transformer_layer_config = {given!r}; an object with the shape "
+                "of the layers is needed"
+            ).format(given=given)
         )
     family = given.get("model_type", "llama")
     if family not in _CLASS_DEFAULTS:
         raise UnsupportedModel(
-            f"transformer_layer_config has model_type {family!r}; layers of "
-            f"{', '.join(_CLASS_DEFAULTS)} are run here"
+            _(
+                "transformer_layer_config has model_type {family!r}; layers of {class_defaults} "
+                "are run here"
+            ).format(family=family, class_defaults=", ".join(_CLASS_DEFAULTS))
         )
     return {"model_type": family} | _CLASS_DEFAULTS[str(family)] | dict(given)
 
@@ -67,13 +72,19 @@ def read_layer(settings: Settings, names: frozenset[str], *, latent: bool = Fals
     """
     activation = settings.get("hidden_act", "silu")
     if activation != "silu":
-        raise UnsupportedModel(f"hidden_act is {activation!r}; heads are run with 'silu'")
+        raise UnsupportedModel(
+            _("hidden_act is {activation!r}; heads are run with 'silu'").format(
+                activation=activation
+            )
+        )
     heads, hidden = whole(settings, "num_attention_heads"), whole(settings, "hidden_size")
     kv_heads = whole(settings, "num_key_value_heads", heads)
     if heads % kv_heads:
         raise ModelCorrupt(
-            f"config.json says num_attention_heads = {heads}, which num_key_value_heads = "
-            f"{kv_heads} does not divide"
+            _(
+                "config.json says num_attention_heads = {heads}, which num_key_value_heads = "
+                "{kv_heads} does not divide"
+            ).format(heads=heads, kv_heads=kv_heads)
         )
     qwen3 = settings.get("model_type") == "qwen3"
 
@@ -83,8 +94,10 @@ def read_layer(settings: Settings, names: frozenset[str], *, latent: bool = Fals
     if has(LATENT):
         if not latent:
             raise UnsupportedModel(
-                f"a tensor {LATENT} is of latent attention (DeepSeek, Kimi), which is not run in "
-                "heads of this scheme"
+                _(
+                    "a tensor {latent} is of latent attention (DeepSeek, Kimi), which is not run "
+                    "in heads of this scheme"
+                ).format(latent=LATENT)
             )
         return _read_latent(settings, has("self_attn.kv_a_proj_with_mqa.bias"))
     return LayerShape(
@@ -178,7 +191,7 @@ def write_layer(shape: LayerShape) -> dict[str, object]:
         ConfigError: the layer has latent attention, which is read and not written.
     """
     if shape.latent is not None:
-        raise ConfigError("heads with latent attention (DeepSeek, Kimi) are read, not written")
+        raise ConfigError(_("heads with latent attention (DeepSeek, Kimi) are read, not written"))
     scaling = _rope_scaling(shape.rope)
     return {
         "model_type": "qwen3" if shape.qk_norm else "llama",
@@ -204,8 +217,10 @@ def check_vocab(settings: Settings, target: TargetConfig) -> None:
     vocab = whole(settings, "vocab_size", target.vocab)
     if vocab != target.vocab:
         raise VocabMismatch(
-            f"the head's config.json says vocab_size = {vocab}; {target.name} has {target.vocab}. "
-            "A head drafts only for the model it was trained on."
+            _(
+                "the head's config.json says vocab_size = {vocab}; {name} has {tokens}. A head "
+                "drafts only for the model it was trained on."
+            ).format(vocab=vocab, name=target.name, tokens=target.vocab)
         )
 
 

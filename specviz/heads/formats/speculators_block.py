@@ -33,6 +33,7 @@ from specviz.heads.formats.settings import (
 )
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 _IDS = "aux_hidden_state_layer_ids"
 _NAMES = {"dflash": "DFlashSpeculator", "dspark": "DSparkSpeculator"}
@@ -49,8 +50,10 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
     config, kind = checkpoint.config, checkpoint.config.get("speculators_model_type")
     if kind not in _NAMES:
         raise UnsupportedModel(
-            f"config.json says speculators_model_type = {kind!r}, a successor of DFlash that is "
-            "not run here; dflash and dspark are"
+            _(
+                "config.json says speculators_model_type = {kind!r}, a successor of DFlash that is "
+                "not run here; dflash and dspark are"
+            ).format(kind=kind)
         )
     keys, settings = TwoPlaces(config), speculators_layers(config)
     refuse_variants(keys)
@@ -102,8 +105,10 @@ def write(head: Head, folder: Path) -> None:
         config |= write_dspark(c.dspark)
     if _views(config, layers, c.layers) != c.views:
         raise ConfigError(
-            f"speculators files cannot say who sees whom in this head ({c.views}): windows count "
-            "from the anchor there, and only sliding layers are causal"
+            _(
+                "speculators files cannot say who sees whom in this head ({views}): windows count "
+                "from the anchor there, and only sliding layers are causal"
+            ).format(views=c.views)
         )
     write_folder(folder, config | speculators_proposal(scheme, c.most), file_tensors(head))
 
@@ -118,8 +123,11 @@ def _anchor_predicts(config: Settings, *, spark: bool) -> bool:
         return spark
     if not isinstance(value, bool) or (value and not spark):
         raise ModelCorrupt(
-            f"config.json says sample_from_anchor = {value!r}; "
-            f"{'true or false' if spark else 'false'} is needed"
+            (
+                _("config.json says sample_from_anchor = {value!r}; true or false is needed")
+                if spark
+                else _("config.json says sample_from_anchor = {value!r}; false is needed")
+            ).format(value=value)
         )
     return value
 

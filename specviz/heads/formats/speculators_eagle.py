@@ -16,6 +16,7 @@ from specviz.heads.formats.settings import (
 )
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 
 def matches(config: Settings, names: frozenset[str]) -> bool:
@@ -51,7 +52,7 @@ def write(head: Head, folder: Path) -> None:
     head = require_eagle3(head)
     c = head.config
     if not c.final_norm:
-        raise ConfigError("the speculators layout has no key for a head without its last norm")
+        raise ConfigError(_("the speculators layout has no key for a head without its last norm"))
     layers = write_layer(c.layer) | {
         "num_hidden_layers": c.layers,
         "vocab_size": c.vocab,

@@ -12,6 +12,7 @@ from specviz.heads.formats.mtp_tensors import make_mtp, require_mtp
 from specviz.heads.formats.settings import speculators_layers, speculators_proposal, write_layer
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 PREFIX = "mtp_layers.0."
 OWN = ("token_layernorm", "hidden_layernorm", "input_proj", "final_layernorm")
@@ -28,11 +29,15 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
     count = whole(config, "num_nextn_predict_layers", 1)
     if count != 1:
         raise ModelCorrupt(
-            f"config.json says num_nextn_predict_layers = {count}; speculators has one module"
+            _(
+                "config.json says num_nextn_predict_layers = {count}; speculators has one module"
+            ).format(count=count)
         )
     if taps not in (None, (target.layers,)):
         raise ConfigError(
-            f"layer ids are {taps}; an MTP module reads the last hidden state, {target.layers}"
+            _("layer ids are {taps}; an MTP module reads the last hidden state, {layers}").format(
+                taps=taps, layers=target.layers
+            )
         )
     tensors: dict[str, Tensor] = {}
     for name in checkpoint.names:
@@ -57,8 +62,10 @@ def write(head: Head, folder: Path) -> None:
         or c.layer.rotary not in (None, c.layer.head_dim)
     ):
         raise ConfigError(
-            "only MTP modules with a plain Llama or Qwen3 layer are written; this one was read "
-            f"from the layout {head.layout!r} and stays in its target's checkpoint"
+            _(
+                "only MTP modules with a plain Llama or Qwen3 layer are written; this one was read "
+                "from the layout {layout!r} and stays in its target's checkpoint"
+            ).format(layout=head.layout)
         )
     layers = write_layer(c.layer) | {
         "num_hidden_layers": c.layers,

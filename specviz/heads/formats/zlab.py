@@ -28,6 +28,7 @@ from specviz.heads.formats.block_tensors import (
 from specviz.heads.formats.settings import check_vocab, read_layer, write_layer
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
+from specviz.words import _
 
 _ARCHITECTURES = ("DFlashDraftModel", "DSparkDraftModel", "DFlash2DraftModel", "DominoDraftModel")
 
@@ -79,8 +80,10 @@ def write(head: Head, folder: Path) -> None:
     c, spark = head.config, head.config.dspark
     if head.lm_head is not None or head.embed_tokens is not None:
         raise ConfigError(
-            "z-lab files use the target's embedding and output head, and this head has its own; "
-            "write it in the speculators layout"
+            _(
+                "z-lab files use the target's embedding and output head, and this head has its "
+                "own; write it in the speculators layout"
+            )
         )
     nested: dict[str, object] = {
         "mask_token_id": c.mask_token,
@@ -102,8 +105,10 @@ def write(head: Head, folder: Path) -> None:
     }
     if _views(config, TwoPlaces(config), c.layers) != c.views:
         raise ConfigError(
-            f"z-lab files cannot say who sees whom in this head ({c.views}); write it in the "
-            "speculators layout"
+            _(
+                "z-lab files cannot say who sees whom in this head ({views}); write it in the "
+                "speculators layout"
+            ).format(views=c.views)
         )
     write_folder(folder, config, file_tensors(head))
 
@@ -113,12 +118,16 @@ def _refuse_others(config: Settings, keys: TwoPlaces) -> None:
     for name in ("DFlash2DraftModel", "DominoDraftModel"):
         if isinstance(architectures, list) and name in architectures:
             raise UnsupportedModel(
-                f"architectures names {name}, a successor of DFlash that is not run here; "
-                "DFlashDraftModel and DSparkDraftModel are"
+                _(
+                    "architectures names {name}, a successor of DFlash that is not run here; "
+                    "DFlashDraftModel and DSparkDraftModel are"
+                ).format(name=name)
             )
     if projector not in (None, "dflash", "dspark"):
         raise UnsupportedModel(
-            f"config.json says projector_type = {projector!r}; dflash and dspark are run here"
+            _(
+                "config.json says projector_type = {projector!r}; dflash and dspark are run here"
+            ).format(projector=projector)
         )
 
 
@@ -126,8 +135,10 @@ def _check_depth(config: Settings, target: TargetConfig, *, given: bool) -> None
     made_for = config.get("num_target_layers")
     if made_for is not None and made_for != target.layers and not given:
         raise ModelCorrupt(
-            f"config.json says num_target_layers = {made_for!r}; {target.name} has "
-            f"{target.layers}. The head was made for another model; layer ids override this."
+            _(
+                "config.json says num_target_layers = {made_for!r}; {name} has {layers}. The head "
+                "was made for another model; layer ids override this."
+            ).format(made_for=made_for, name=target.name, layers=target.layers)
         )
 
 
@@ -156,7 +167,9 @@ def _views(config: Settings, keys: TwoPlaces, layers: int) -> tuple[View, ...]:
     causal = config.get("is_causal")
     causal = keys.nested.get("causal") if causal is None else causal
     if causal is not None and not isinstance(causal, bool):
-        raise ModelCorrupt(f"config.json says causal = {causal!r}; true or false is needed")
+        raise ModelCorrupt(
+            _("config.json says causal = {causal!r}; true or false is needed").format(causal=causal)
+        )
     slides = keys.get("attention_mode") is not None
     return whole_or_none(
         tuple(
