@@ -11,7 +11,6 @@ from typing import Literal
 from specviz.cost import kernel_rows as rows
 from specviz.cost.hardware import Family
 from specviz.cost.kernel_rows import Layout, Rule
-from specviz.cost.tiles import TILE
 from specviz.errors import ConfigError
 from specviz.words import _
 
@@ -42,10 +41,19 @@ class Kernel:
 
     def free_length(self, group: int, head_dim: int = 128) -> int:
         """D* of this kernel: the longest draft that still fits one block, at least 0."""
+        widest = max(self.tile, self.layout(1, 1, head_dim).tile)
         length = 0
-        while length < TILE * 2 and self.layout(group, length + 2, head_dim).blocks == 1:
+        while True:
+            longer = self.layout(group, length + 2, head_dim)
+            if longer.blocks > 1 or longer.tile > widest:
+                return length
             length += 1
-        return length
+
+    def edge(self, head_dim: int = 128) -> int | None:
+        """Rows per KV head that fit one block; None for a kernel without such an edge."""
+        if not self.packs or "mla" in self.attention:
+            return self.tile if self.tile > 1 else None
+        return self.free_length(1, head_dim) + 1
 
 
 _FA, _FI = "flash-attention @0251105a", "flashinfer @fb28d724"
@@ -152,7 +160,7 @@ KERNELS: Mapping[str, Kernel] = {
             title="PyTorch flex_decoding",
             version="torch 2.13",
             families=_ANY,
-            tile=TILE,
+            tile=16,
             rule=rows.flex,
             tree="mask_mod",
             note="rows double at powers of two; a G that is none goes another way",
