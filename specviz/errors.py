@@ -13,7 +13,8 @@ SpecvizError
 ├── NumericsError         NaN or Inf in p or q; names the round and position
 ├── CacheError            the user cache cannot be written, filled or read
 ├── TraceError            a trace file is damaged, hostile or from a newer version
-└── Busy                  the engine is already running something
+├── Busy                  the engine is already running something
+└── Cancelled             long work was told to stop; what it had not finished is not kept
 
 Every message says what was given, what is allowed and what to do.
 """
@@ -60,3 +61,6 @@ class TraceError(SpecvizError): ...
 
 
 class Busy(SpecvizError): ...
+
+
+class Cancelled(SpecvizError): ...

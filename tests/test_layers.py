@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS = (
-    ("errors", "words", "config", "events"),
+    ("errors", "words", "cancel", "config", "events"),
     ("metrics", "traces", "cost", "engines", "views", "recordings", "checkpoints"),
     ("cache", "models", "verify", "heads"),
     ("drafters",),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specviz.cancel import check_cancelled
 from specviz.drafters.base import Context, Proposal
 from specviz.drafters.prefix import shared_prefix
 from specviz.errors import DraftError
@@ -14,6 +15,8 @@ from specviz.heads.base import check_fed
 from specviz.heads.choice import Choice, Guess, Text
 from specviz.heads.dflash_cache import BlockDecoder
 from specviz.words import _
+
+PIECE = 512  # tokens whose features are read in one pass
 
 
 class ContextMemo:
@@ -36,8 +39,11 @@ class ContextMemo:
         if kept < len(text):
             if kept == 0:
                 check_fed(features)
-            self.decoder.read(features[kept:])
-            self._text = text
+            for start in range(kept, len(text), PIECE):
+                check_cancelled()
+                end = min(start + PIECE, len(text))
+                self.decoder.read(features[start:end])
+                self._text = text[:end]
         return len(text) - kept
 
     def _features(self, context: Context, length: int) -> Tensor:

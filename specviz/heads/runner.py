@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from specviz.cache.kv import CacheShape, KVCache
+from specviz.cancel import check_cancelled
 from specviz.errors import ConfigError
 from specviz.heads.base import check_fed
 from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask, pack_module
@@ -76,6 +77,7 @@ class Runner:
         Raises:
             ConfigError: the features are not those that the head reads.
             DraftError: some of them were never written.
+            Cancelled: asked for between pieces; the next call goes on where this one ended.
         """
         rows = len(tokens) - 1
         features = self._checked(features, rows)
@@ -88,6 +90,7 @@ class Runner:
         self.passes, self.caught_up = 0, rows - start
         reading = None
         for begin in range(start, rows, PIECE):
+            check_cancelled()
             end = min(begin + PIECE, rows)
             hidden = self._start(features[begin:end])
             seen = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor
 
+from specviz.cancel import check_cancelled
 from specviz.errors import DraftError, PromptError, UnsupportedModel
 from specviz.events import ROOT, Draft
 from specviz.models.limits import check_ids, check_path, check_room
@@ -94,6 +95,7 @@ class HFTarget:
         check_room(len(tokens), self.length, self.config, PromptError)
         self.truncate(self.length)
         for start in range(0, len(tokens), PIECE):
+            check_cancelled()
             piece = tokens[start : start + PIECE]
             self._run(piece, **self._last_only)
             self._length += len(piece)

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from specviz.cache.kv import CacheShape, KVCache
+from specviz.cancel import check_cancelled
 from specviz.errors import ConfigError, DraftError, PromptError
 from specviz.events import Draft
 from specviz.models.attention import attend, pack_mask
@@ -103,6 +104,7 @@ class LlamaTarget:
         check_room(len(tokens), self.length, self.config, PromptError)
         last_layer = self.config.layers in self.taps
         for start in range(0, len(tokens), PIECE):
+            check_cancelled()
             piece = tokens[start : start + PIECE]
             self._forward(piece[0], Draft.chain(piece[1:]), last_layer=last_layer)
             self._cache.append(len(piece))

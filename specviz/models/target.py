@@ -59,7 +59,11 @@ class Target(Protocol):
         ...
 
     def prefill(self, tokens: Sequence[int]) -> None:
-        """Append `tokens` to the cache; long prompts go through in pieces."""
+        """Append `tokens` to the cache; long prompts go through in pieces.
+
+        Raises:
+            Cancelled: asked for between pieces (`specviz.cancel`); whole pieces are in the cache.
+        """
         ...
 
     def score(self, root: int, draft: Draft) -> Tensor:

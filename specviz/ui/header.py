@@ -119,7 +119,9 @@ def _origin(run: Run, trace: Trace | None) -> tuple[str, Color, str]:
     if run.status == "failed":
         return "error", "red", _("Failed")
     if trace is None:
-        return "hourglass_top", "gray", _("Starting") if run.active else _("No run")
+        if run.active:
+            return "hourglass_top", "gray", _("Starting")
+        return "stop_circle", "gray", _("Stopped")
     where = f"{trace.environment.device_name}, {trace.environment.dtype}"
     if run.origin == "recorded":
         text = _("Recorded on {where}, {date}").format(where=where, date=date(trace.created))

@@ -11,8 +11,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from specviz.cancel import cancellable
 from specviz.config import MAX_TOKENS, SessionConfig
-from specviz.errors import ConfigError, ModelError, SpecvizError
+from specviz.errors import Cancelled, ConfigError, ModelError, SpecvizError
 from specviz.traces.schema import Branch
 from specviz.ui.run import Failure, Order, Run
 from specviz.ui.sessions import drafter_of, fresh, grafted, session_of
@@ -132,7 +133,11 @@ class Engine:
         while (job := self._queue.get()) is not None:
             failure: Failure | None = None
             try:
-                job.work(job)
+                with cancellable(job.cancel.is_set):
+                    job.work(job)
+            except Cancelled:
+                if job.run is not None:
+                    job.run.status = "paused"
             except SpecvizError as error:
                 failure = Failure(str(error))
             except Exception as error:  # the thread must outlive any bug, and the page show it

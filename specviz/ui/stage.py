@@ -38,6 +38,8 @@ def _stage(state: State, ordered: Ordered, interval: float | None) -> None:
     messages.show(state, ordered.problem)
     if trace is None and state.run.active:
         st.info(_("The rounds appear here as soon as the model has read the prompt."))
+    elif trace is None and state.run.status == "paused":
+        st.info(_("Stopped before the prompt was read, so there are no rounds. Run it again."))
     elif trace is not None:
         _explain(state, ordered, trace)
     address.show(state.link)

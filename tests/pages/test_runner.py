@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from specviz.bench.runner import Request, open_session
 from specviz.events import Finish
+from specviz.models import llama
 from specviz.ui.run import Run
 from specviz.ui.runner import Engine
 from specviz.ui.weights import Turn, Weights
@@ -148,6 +149,57 @@ def test_stop_before_the_first_round_takes_effect(order, model):
     engine.advance(run)
     assert settled(run).status == "done"
     engine.close()
+
+
+@pytest.mark.parametrize("scheme", ["none", "draft_model"])
+def test_stop_while_the_prompt_is_read_takes_effect_at_once(
+    engine, weights, order, model, monkeypatch, scheme
+):
+    long = order(scheme=scheme, prompt="abc" * 400, draft=str(model))
+    expected = alone(weights, long)
+    monkeypatch.setattr(llama, "PIECE", 64)
+    reading, pressed, passes = threading.Event(), threading.Event(), []
+    forward = llama.LlamaTarget._forward
+
+    def slowly(*args, **options):
+        reading.set()
+        pressed.wait(PATIENCE)
+        passes.append(1)
+        return forward(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(llama.LlamaTarget, "_forward", slowly)
+        run = engine.start(long)
+        assert reading.wait(PATIENCE)
+        engine.stop()
+        pressed.set()
+        settled(run)
+    assert (run.status, run.rounds, run.session, run.failure) == ("paused", [], None, None)
+    assert len(passes) == 1
+    monkeypatch.setattr(llama, "PIECE", 512)
+    engine.advance(run)
+    assert tokens(settled(run)) == expected
+
+
+def test_stop_while_the_draft_model_reads_keeps_the_session(engine, order, model, monkeypatch):
+    long = order(scheme="draft_model", prompt="abc" * 400, draft=str(model))
+    until(lambda: not engine.busy)
+    stopped = []
+    check = llama.check_cancelled
+
+    def stop_in_the_draft_model(run):
+        if run.session is not None and not stopped:
+            stopped.append(engine.stop())
+        check()
+
+    run = Run(origin="live", title="", order=long)
+    monkeypatch.setattr(llama, "check_cancelled", lambda: stop_in_the_draft_model(run))
+    settled(engine._begin(run, None))
+    assert (run.status, run.rounds, len(stopped)) == ("paused", [], 1)
+    assert run.session is not None
+    engine.advance(run)
+    assert settled(run).status == "done"
+    assert all(event.path for event in run.rounds[:-1])
 
 
 def test_an_unexpected_error_is_called_a_bug_and_the_thread_lives_on(order):

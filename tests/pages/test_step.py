@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,8 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from specviz.cancel import check_cancelled
+from specviz.models import llama
 from specviz.traces import store
 from specviz.traces.timeline import Cursor
 from specviz.ui import state as ui_state
@@ -18,7 +21,7 @@ from specviz.ui.messages import literal
 from specviz.ui.state import KEY, State
 from specviz.ui.token_pane import payload
 from tests.cli.folders import write_model
-from tests.pages.conftest import settled
+from tests.pages.conftest import PATIENCE, settled
 from tests.traces.samples import trace_of
 from tests.views.stories import HOSTILE
 
@@ -282,6 +285,32 @@ def test_g8_a_click_during_a_run_breaks_nothing(open_page: Open):
     assert page.state.run is not run
     page.click("stop")
     settled(page.state.run)
+
+
+def test_stop_while_the_prompt_is_read_says_so_and_the_next_run_works(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+):
+    page = open_page(max=8)
+    reading, pressed = threading.Event(), threading.Event()
+    monkeypatch.setattr(llama, "PIECE", 4)
+
+    def slowly() -> None:
+        reading.set()
+        pressed.wait(PATIENCE)
+        check_cancelled()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(llama, "check_cancelled", slowly)
+        page.click("run")
+        assert reading.wait(PATIENCE)
+        page.click("stop")
+        pressed.set()
+        settled(page.state.run)
+    page.draw()
+    assert "Stopped before the prompt was read" in page.test.info[0].value
+    assert not page.errors
+    assert page.run().state.run.status == "done"
+    assert not page.test.info
 
 
 def test_two_tabs_do_not_share_runs(open_page: Open):
