@@ -20,17 +20,22 @@ class Rope:
     original_context: int = 8192
 
     def frequencies(self, head_dim: int) -> Tensor:
-        """Return radians per position [head_dim / 2], float32."""
+        """Return radians per position [head_dim / 2], float32, in the bits of transformers.
+
+        At position 100,000 one unit in the last place is 0.006 radians, so the order of operations
+        is theirs.
+        """
         exponent = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
         frequency = 1.0 / (self.theta**exponent)
         if self.kind == "linear":
             return frequency / self.factor
         if self.kind == "default":
             return frequency
-        turns = self.original_context * frequency / (2 * math.pi)  # within the original context
-        kept = (turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
-        kept = kept.clamp(0, 1)
-        return frequency * (kept + (1 - kept) / self.factor)
+        low, high, wave = self.low_freq_factor, self.high_freq_factor, 2 * math.pi / frequency
+        kept = (self.original_context / wave - low) / (high - low)
+        mixed = (1 - kept) * frequency / self.factor + kept * frequency
+        slow = torch.where(wave > self.original_context / low, frequency / self.factor, mixed)
+        return torch.where(wave < self.original_context / high, frequency, slow)
 
 
 class RopeTable:

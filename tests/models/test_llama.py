@@ -1,6 +1,7 @@
 """Our decoder says what transformers says, whatever the shape of the pass."""
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -10,25 +11,34 @@ from specviz.errors import DraftError, ModelCorrupt, PromptError, UnsupportedMod
 from specviz.events import EMPTY, ROOT, Draft
 from specviz.models import llama
 from specviz.models.llama_config import read_llama_config
+from specviz.models.rope import Rope
 from specviz.models.tiny import FAMILIES, Family, TinyShape, perturb, tiny_llama, tiny_tensors
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 TEXT = [int(x) for x in torch.randint(0, 64, (40,), generator=torch.Generator().manual_seed(5))]
 TREE = Draft((1, 2, 3, 4, 5, 6), (ROOT, ROOT, 0, 1, 1, 3))
 CLOSE = {"rtol": 0, "atol": 1e-4}
 
 
+def reference(settings: dict[str, object], tensors: dict[str, Tensor]) -> "PreTrainedModel":
+    """The same weights, run by transformers."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model(**settings, pad_token_id=None)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    if settings["tie_word_embeddings"]:
+        tensors = tensors | {"lm_head.weight": tensors["model.embed_tokens.weight"]}
+    model.load_state_dict(tensors)
+    return model
+
+
 @lru_cache
 def transformers_logits(family: Family, tokens: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
     """Logits [len, vocab] and hidden states of the same weights, by transformers."""
-    from transformers import AutoConfig, AutoModelForCausalLM
-
     settings = TinyShape().settings(family)
-    config = AutoConfig.for_model(**settings, pad_token_id=None)
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
-    tensors = tiny_tensors(read_llama_config(settings))
-    if settings["tie_word_embeddings"]:
-        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
-    model.load_state_dict(tensors)
+    model = reference(settings, tiny_tensors(read_llama_config(settings)))
     with torch.no_grad():
         out = model(torch.tensor([tokens]), output_hidden_states=True)
     return out.logits[0], [hidden[0] for hidden in out.hidden_states]
@@ -52,6 +62,47 @@ def test_logits_equal_those_of_transformers(family):
     expected, _ = transformers_logits(family, tuple(TEXT))
     torch.testing.assert_close(logits, expected, **CLOSE)
     assert logits.dtype == torch.float32
+
+
+@pytest.mark.parametrize("scale", [1, 3])
+def test_large_weights_are_as_exact_as_in_transformers(family, scale):
+    """Logits that spread by 12 differ by more than 1e-4: both round, neither more than the other.
+
+    The judge is the same model in float64.
+    """
+    settings = TinyShape(hidden=64, layers=4).settings(family)
+    config = read_llama_config(settings)
+    tensors = {
+        name: value if "norm" in name or "embed" in name else value * scale
+        for name, value in tiny_tensors(config).items()
+    }
+    text = torch.randint(0, 64, (400,), generator=torch.Generator().manual_seed(1))
+    ours = llama.LlamaTarget.from_tensors(config, tensors)
+    rows = ours.score(int(text[0]), Draft.chain(text[1:].tolist()))
+    model = reference(settings, tensors)
+    with torch.no_grad():
+        theirs = model(text[None]).logits[0]
+        exact = model.double()(text[None]).logits[0]
+    ours_off, theirs_off = ((x - exact).square().mean().sqrt() for x in (rows, theirs))
+    assert ours_off < 1.5 * theirs_off
+    if scale == 1:
+        torch.testing.assert_close(rows, theirs, **CLOSE)
+
+
+@pytest.mark.parametrize("head_dim", [8, 64, 96, 128])
+@pytest.mark.parametrize("factor", [8.0, 32.0])
+def test_llama3_frequencies_are_those_of_transformers_bit_by_bit(head_dim, factor):
+    from transformers import AutoConfig
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    scaling = {"factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    scaling |= {"rope_type": "llama3", "original_max_position_embeddings": 8192}
+    config = AutoConfig.for_model(
+        "llama", head_dim=head_dim, rope_parameters=scaling | {"rope_theta": 500_000.0}
+    )
+    expected, _ = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))
+    rope = Rope(kind="llama3", theta=500_000.0, factor=factor)
+    assert torch.equal(rope.frequencies(head_dim), expected)
 
 
 def test_prefill_in_pieces_equals_one_piece(family, monkeypatch):
