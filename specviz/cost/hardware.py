@@ -40,6 +40,7 @@ class Gpu:
     memory: float  # bytes
     sms: int | None = None
     exps: float | None = None  # exponentials/s of the whole part
+    op_seconds: float = 3e-6  # least time of one operation, however little it moves
     how: How = "published"
     sources: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,7 +100,7 @@ def _gpu(  # one line per part below is easier to check than thirteen blocks
         exps=exps and exps * TERA,
         sources=sources
         | _OWN.get(name, {})
-        | {"exps": _CLOCK, "sms": "vendor's architecture paper"},
+        | {"exps": _CLOCK, "sms": "vendor's architecture paper", "op_seconds": _AIC},
     )
 
 

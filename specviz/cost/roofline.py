@@ -1,7 +1,8 @@
 """Time of one pass of a target over B sequences of 1 + D rows, part by part (modelled).
 
 Each part takes as long as its slowest resource: bytes over bandwidth, FLOP over the matmul rate,
-exponentials over their rate. Kept out: communication between GPUs, launches, sampling. Sources:
+exponentials over their rate. What every layer costs however little it moves comes on top, as
+`launch`. Kept out: sampling, the engine's own time, tile effects in linear layers. Sources:
 roofline as in NVIDIA's co-design series, parts 1 and 2; experts as in arXiv:2505.19645.
 """
 
@@ -22,6 +23,8 @@ PARTS: tuple[Part, ...] = ("weights", "experts", "attention", "recurrent")
 
 FREE = 0.02  # a part that takes no more than 2% longer is counted as free
 MOST_ROWS = 512  # free rows are looked for up to here
+OPERATIONS = 4  # per layer: projections, attention, output, feed-forward
+REDUCTION = 10e-6  # seconds of a small all-reduce (aiconfigurator p2p_latency), two per layer
 RECURRENT_ELEMENT = 4.0  # bytes: engines keep recurrent states in FP32
 _MATH: dict[float, Math] = {4.0: "float32", 2.0: "bfloat16", 1.0: "fp8"}
 
@@ -57,10 +60,11 @@ class Pass:
     experts: Cost
     attention: Cost
     recurrent: Cost
+    launch: float = 0.0
 
     @property
     def seconds(self) -> float:
-        return sum(self.part(name).seconds for name in PARTS)
+        return self.launch + sum(self.part(name).seconds for name in PARTS)
 
     def part(self, name: Part) -> Cost:
         cost: Cost = getattr(self, name)
@@ -160,7 +164,14 @@ class Deployment:
             self._experts(tokens),
             self._attend(tokens),
             self._recur(tokens),
+            self.layer_seconds * self.shape.layers,
         )
+
+    @property
+    def layer_seconds(self) -> float:
+        """What a layer takes at least: its operations and, over several GPUs, two reductions."""
+        reduce = 2 * REDUCTION if self.tp > 1 else 0.0
+        return OPERATIONS * self.gpu.op_seconds + reduce
 
     def verify_ratio(self, draft_length: int) -> float:
         """v(D): time of a pass over 1 + D rows / over one row."""

@@ -65,22 +65,22 @@ def iid_profile(rate: float) -> Profile:
     return Profile(rates=(rate,), source=source, how="modelled", iid=True)
 
 
-def falling_profile(first: float, mean_length: float, length: int, source: str) -> Profile:
-    """Return rates first * f^k whose E[L] at D = `length` is a published `mean_length`.
+def published_profile(
+    mean_length: float, length: int, source: str, first: float | None = None
+) -> Profile:
+    """Return rates whose E[L] at D = `length` is a published `mean_length`.
 
-    The first rate and the mean are published, the shape between them is a model. Rates above 1
-    are cut, as for a chain whose acceptance rises while it survives.
+    The mean, and the `first` rate where a source has it, are published; that all other positions
+    share one rate is a model.
     """
 
-    def rates(factor: float) -> tuple[float, ...]:
-        return tuple(min(1.0, first * factor**k) for k in range(length))
+    def rates(rate: float) -> tuple[float, ...]:
+        return (rate if first is None else first, *((rate,) * (length - 1)))
 
-    low, high = 0.0, 2.0
-    for _step in range(60):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if expected_length(rates(middle)) < mean_length else (low, middle)
-        )
+    low, high = 0.0, 1.0
+    for _step in range(50):
+        rate = (low + high) / 2
+        low, high = (rate, high) if expected_length(rates(rate)) < mean_length else (low, rate)
     return Profile(rates=rates(low), source=source, how="published")
 
 
@@ -127,15 +127,18 @@ class Point:
 PLAIN = Point(0, 1.0, 1.0, 0.0)
 
 
-def curve(
-    profile: Profile, verify: Callable[[int], float], draft: DraftCost, lengths: Iterable[int]
-) -> tuple[Point, ...]:
-    """Return S(D) for each D; `verify` is v(D).
+Ratio = Callable[[int], float]  # of D, in units of one plain pass
 
-    Block drafters are left out beyond the block their rates are for: they plan a block as a
-    whole, so another D has other rates (NVIDIA specdec_bench).
+
+def curve(
+    profile: Profile, verify: Ratio, draft: Ratio, lengths: Iterable[int], *, block: bool = False
+) -> tuple[Point, ...]:
+    """Return S(D) for each D; `verify` is v(D), `draft` for example a `DraftCost`.
+
+    A block drafter ends at the block its rates are for: it plans a block as a whole, so another
+    D has other rates (NVIDIA specdec_bench).
     """
-    most = len(profile.rates) if draft.drafting in BLOCK_DRAFTING and not profile.iid else None
+    most = len(profile.rates) if block and not profile.iid else None
     return tuple(
         Point(d, profile.expected_length(d), verify(d), draft(d))
         for d in lengths

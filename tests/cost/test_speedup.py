@@ -9,9 +9,9 @@ from specviz.cost.speedup import (
     best,
     curve,
     expected_length,
-    falling_profile,
     iid_length,
     iid_profile,
+    published_profile,
     speedup,
 )
 from specviz.errors import ConfigError
@@ -112,18 +112,19 @@ def test_plain_decoding_wins_where_drafts_do_not_pay():
 def test_a_block_drafter_is_not_extrapolated_and_a_chain_is():
     profile = Profile(rates=(0.9, 0.8, 0.7), source="x", how="measured")
     free = lambda d: 1.0  # noqa: E731
-    block = curve(profile, free, DraftCost(drafting="one_pass", c=0.1), range(1, 9))
+    block = curve(profile, free, DraftCost(drafting="one_pass", c=0.1), range(1, 9), block=True)
     chain = curve(profile, free, DraftCost(drafting="serial", c=0.1), range(1, 9))
     assert [p.draft_length for p in block] == [1, 2, 3]
     assert len(chain) == 8
     assert profile.rates_for(5) == (0.9, 0.8, 0.7, 0.7, 0.7)
 
 
-@pytest.mark.parametrize(("first", "mean"), [(0.72, 3.11), (0.88, 5.33), (0.53, 2.54), (0.9, 6.5)])
-def test_a_falling_profile_has_the_first_rate_and_the_mean_that_were_published(first, mean):
-    profile = falling_profile(first, mean, 7, "a paper")
-    assert profile.rates[0] == first
-    assert profile.expected_length(7) == pytest.approx(mean, abs=0.01)
+@pytest.mark.parametrize(("first", "mean"), [(0.72, 3.11), (0.88, 5.33), (0.53, 2.66), (None, 6)])
+def test_a_published_mean_and_first_rate_come_out_as_they_went_in(first, mean):
+    profile = published_profile(mean, 10, "a paper", first)
+    assert profile.rates[0] == (first or profile.rates[1])
+    assert len(set(profile.rates[1:])) == 1
+    assert profile.expected_length(10) == pytest.approx(mean, abs=0.001)
     assert profile.how == "published"
 
 
