@@ -170,7 +170,7 @@ class Round:
     index: int
     start: int  # committed length (prompt included) before this round
     scheme: str
-    budget: int  # nodes asked for; the drafter may give fewer
+    budget: int  # nodes asked for, 0 where none would fit; the drafter may give fewer
     draft: Draft
     path: tuple[int, ...]  # accepted nodes that were kept, root to leaf
     last_token: int | None  # the target's own; None when the round was cut on an accepted token

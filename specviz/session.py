@@ -195,8 +195,7 @@ class DecodeSession:
         )
 
     def _propose(self, tokens: tuple[int, ...], forced: int | None) -> Proposal:
-        room = self.stops.limit - (len(tokens) - len(self.prompt)) - 1
-        budget = min(self.config.draft_length, room)
+        budget = min(self.config.draft_length, self._room(len(tokens)))
         if forced is not None or budget <= 0:
             return Proposal(EMPTY)
         draws, features = self._draws(len(tokens)), self.target.features
@@ -204,6 +203,10 @@ class DecodeSession:
         proposal = self.drafter.propose(context, budget)
         self._check_proposal(proposal, budget, len(tokens))
         return proposal
+
+    def _room(self, start: int) -> int:
+        """Tokens that fit into the output before the round's last one."""
+        return self.stops.limit - (start - len(self.prompt)) - 1
 
     def _check_proposal(self, proposal: Proposal, budget: int, start: int) -> None:
         draft, name, vocab = proposal.draft, self.drafter.name, self.target.config.vocab
@@ -268,7 +271,7 @@ class DecodeSession:
             index=len(self.rounds),
             start=start,
             scheme=self.drafter.name,
-            budget=self.config.draft_length,
+            budget=self.config.draft_length if self._room(start) > 0 else 0,
             draft=proposal.draft,
             path=verdict.path[: cut.keep],
             last_token=last if whole else None,

@@ -12,6 +12,7 @@ from specviz.drafters.base import Proposal
 from specviz.drafters.none import PlainDrafter
 from specviz.errors import ConfigError, DraftError, PromptError
 from specviz.events import Draft, Round
+from specviz.metrics import summarise
 from specviz.models.tiny import tiny_llama
 from specviz.session import DecodeSession
 from tests.stubs import ScriptedDrafter, TableTarget, copier, drawn_chain, point_draft, random_table
@@ -94,6 +95,12 @@ def test_a_draft_length_larger_than_what_is_left_is_cut() -> None:
     session = run(counter(), oracle(5), max_tokens=3)
     assert [len(r.draft) for r in session.rounds] == [2]
     assert session.rounds[0].budget == 5
+
+
+def test_a_round_without_room_for_a_draft_is_no_miss() -> None:
+    session = run(counter(), oracle(5), max_tokens=7)
+    assert [(len(r.draft), r.budget) for r in session.rounds] == [(5, 5), (0, 0)]
+    assert summarise(session.rounds).hit_rate == 1.0
 
 
 def test_output_ends_where_the_context_does() -> None:

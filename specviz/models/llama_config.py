@@ -10,6 +10,18 @@ from specviz.models.target import TargetConfig
 from specviz.words import _
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+# what a config.json leaves out where it is the default of its class in transformers
+_QWEN = {"num_key_value_heads": 32, "max_position_embeddings": 32_768, "sliding_window": 4096}
+_DEFAULTS: dict[str, dict[str, object]] = {
+    "llama": {},
+    "mistral": {
+        "num_key_value_heads": 8,
+        "max_position_embeddings": 131_072,
+        "sliding_window": 4096,
+    },
+    "qwen2": {**_QWEN},
+    "qwen3": {"head_dim": 128, **_QWEN},
+}
 
 Settings = Mapping[str, object]
 
@@ -79,6 +91,7 @@ def read_llama_config(settings: Settings, name: str = "", sha: str = "") -> Llam
                 family=family, families=", ".join(FAMILIES)
             )
         )
+    settings = _DEFAULTS[str(family)] | dict(settings)
     activation = settings.get("hidden_act", "silu")
     if activation != "silu":
         raise UnsupportedModel(
@@ -104,7 +117,7 @@ def read_llama_config(settings: Settings, name: str = "", sha: str = "") -> Llam
             hidden=hidden,
             heads=heads,
             kv_heads=kv_heads,
-            head_dim=whole(settings, "head_dim", 128 if family == "qwen3" else hidden // heads),
+            head_dim=whole(settings, "head_dim", hidden // heads),
             vocab=whole(settings, "vocab_size"),
             context=whole(settings, "max_position_embeddings", 2048),
             eos=_token_ids(settings.get("eos_token_id")),

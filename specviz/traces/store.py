@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from specviz.errors import TraceError
 from specviz.traces.checks import check, check_counts
 from specviz.traces.codec import decode, encode
-from specviz.traces.scalars import Damaged, Json
+from specviz.traces.scalars import Damaged, Json, show
 from specviz.traces.schema import Header, Trace, count, migrate
 from specviz.words import _
 
@@ -229,7 +230,7 @@ def _parse(raw: bytes) -> dict[str, Json]:
             _("not a trace: more than {max_nested} lists and objects").format(max_nested=MAX_NESTED)
         )
     try:
-        data = json.loads(raw, parse_constant=_no_constant)
+        data = json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
     except RecursionError:
         raise TraceError(_("not a trace: nested too deeply")) from None
     except UnicodeDecodeError as e:
@@ -241,6 +242,16 @@ def _parse(raw: bytes) -> dict[str, Json]:
             _('not a trace: no JSON object with "format": "{format}"').format(format=FORMAT)
         )
     return data
+
+
+def _no_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Refuse what two programs may read differently: one keeps the first value, one the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(key for key, _value in pairs).most_common(1)[0][0]
+        text = _("damaged: the key {key} appears twice in one object")
+        raise TraceError(text.format(key=show(twice)))
+    return found
 
 
 def _no_constant(name: str) -> Iterable[Json]:

@@ -89,6 +89,28 @@ def test_large_weights_are_as_exact_as_in_transformers(family, scale):
         torch.testing.assert_close(rows, theirs, **CLOSE)
 
 
+@pytest.mark.parametrize("name", ["llama", "mistral", "qwen2", "qwen3"])
+@pytest.mark.parametrize("windows", [{}, {"sliding_window": None}, {"sliding_window": 9}])
+def test_what_a_config_leaves_out_is_the_default_of_transformers(name, windows):
+    from transformers import AutoConfig
+
+    given = {"hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 30}
+    if name.startswith("qwen"):
+        given |= {"use_sliding_window": True, "max_window_layers": 28}
+    ours = read_llama_config(
+        given | windows | {"model_type": name, "vocab_size": 9, "intermediate_size": 9}
+    )
+    theirs = AutoConfig.for_model(name, **given, **windows)
+    shape = ours.target
+    assert shape.kv_heads == theirs.num_key_value_heads
+    assert shape.head_dim == getattr(theirs, "head_dim", 128)
+    assert shape.context == theirs.max_position_embeddings
+    assert ours.eps == theirs.rms_norm_eps
+    window = theirs.sliding_window if name != "llama" else None
+    first = 28 if name.startswith("qwen") else 0
+    assert ours.windows == (None,) * first + (window,) * (30 - first)
+
+
 @pytest.mark.parametrize("head_dim", [8, 64, 96, 128])
 @pytest.mark.parametrize("factor", [8.0, 32.0])
 def test_llama3_frequencies_are_those_of_transformers_bit_by_bit(head_dim, factor):

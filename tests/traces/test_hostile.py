@@ -47,6 +47,14 @@ def refused(raw, match=None):
     return str(error.value)
 
 
+@pytest.mark.parametrize(
+    "raw", [RAW[:-2] + b',"rounds":[]}', RAW.replace(b'"u":', b'"p":0,"u":', 1)]
+)
+def test_a_key_that_appears_twice_is_refused(raw):
+    """Programs differ in which of two values they keep."""
+    refused(raw, "damaged: the key '(rounds|p)' appears twice")
+
+
 @pytest.mark.parametrize("part", range(20))
 @pytest.mark.parametrize("packed", [False, True], ids=["json", "gzip"])
 def test_a_file_cut_short_anywhere_says_so(part, packed):
