@@ -3,6 +3,7 @@
 SpecvizError
 ├── ConfigError           a setting is out of range or unknown (also a ValueError)
 │   ├── UnknownScheme     no drafter of that name
+│   ├── UnsupportedByEngine  an inference engine cannot serve that; names the nearest it can
 │   └── PromptError       empty prompt, or longer than the context
 ├── DraftError            a drafter proposed something malformed (bug or hostile input)
 ├── ModelError            a model cannot be used
@@ -28,6 +29,9 @@ class ConfigError(SpecvizError, ValueError): ...
 
 
 class UnknownScheme(ConfigError): ...
+
+
+class UnsupportedByEngine(ConfigError): ...
 
 
 class PromptError(ConfigError): ...
