@@ -16,7 +16,8 @@ from specviz.train.batches import Batch
 from specviz.train.course import CHUNK, Loss, favourites
 from specviz.train.losses import doubt, dspark_losses, pace_weights, position_decay, weighted_mean
 from specviz.train.projection import Goals, projected_loss
-from specviz.train.tables import Sampled, Tables, Vocabulary, teacher
+from specviz.train.sampling import Sample, draw
+from specviz.train.tables import Tables, Vocabulary, teacher
 
 MEASURED = 256  # blocks that are run at once when E[L] is measured
 
@@ -43,7 +44,7 @@ class _Slots:
     rows: Tensor  # of the draft vocabulary
     depth: Tensor
     soft: Tensor  # [slots, size], the target's probabilities
-    sample: Sampled
+    sample: Sample
 
 
 class BlockCourse:
@@ -68,7 +69,7 @@ class BlockCourse:
         blocks = self._blocks(batch, anchors)
         labels = label(self.module.config, batch.tokens, batch.supervised, anchors)
         said = batch.tokens[batch.supervised]
-        sample = self._taught.sampled(said, self._anchoring.sampled, seed)
+        sample = draw(self._taught, said, self._anchoring.sampled, seed)
         slots = self._slots(batch, labels, sample)
         if isinstance(self.module, DSparkHead):
             return self._dspark(self.module, blocks, slots)
@@ -117,7 +118,7 @@ class BlockCourse:
         return Loss(total, parts | _right(right, slots.depth), len(slots.rows))
 
     def _some_logits(
-        self, head: DSparkHead, hidden: Tensor, latent: Tensor | None, sample: Sampled
+        self, head: DSparkHead, hidden: Tensor, latent: Tensor | None, sample: Sample
     ) -> Tensor:
         own, shared = head.lm_head, sample.vocabulary.rows(self._tables.head)
         weight = shared.to(hidden.dtype) if own is None else own.weight[sample.rows]
@@ -168,7 +169,7 @@ class BlockCourse:
             features = features.to(next(self.module.parameters()).dtype)
         return Blocks(features, batch.tokens, anchors)
 
-    def _slots(self, batch: Batch, labels: Labels, sample: Sampled) -> _Slots:
+    def _slots(self, batch: Batch, labels: Labels, sample: Sample) -> _Slots:
         rows = sample.vocabulary.index(labels.tokens)
         text, block, slot = (labels.supervised & (rows >= 0)).nonzero(as_tuple=True)
         ahead = F.pad(batch.supervised[:, 1:], (0, 1))

@@ -15,8 +15,8 @@ from specviz.models.llama_config import LlamaConfig
 from specviz.train.batches import Batch
 from specviz.train.course import Loss, favourites
 from specviz.train.projection import Goals, projected_loss
+from specviz.train.sampling import draw
 from specviz.train.tables import LlamaDonor, Tables, Vocabulary, teacher
-
 
 SAMPLED = 3072  # ids of the softmax of a step
 
@@ -111,7 +111,7 @@ class DraftModelCourse:
 
     def loss(self, batch: Batch, seed: int) -> Loss:
         said = batch.tokens[batch.supervised]
-        sample = self._all.sampled(said, SAMPLED, seed, self._frequent)
+        sample = draw(self._all, said, SAMPLED, seed, self._frequent)
         vocabulary, lift = sample.vocabulary, sample.lift
         shared = vocabulary.rows(self._tables.head)
         text, at = batch.supervised[:, 1:].nonzero(as_tuple=True)

@@ -18,7 +18,7 @@ class Goals(NamedTuple):
     labels: Tensor
     hard: float
     weights: Tensor  # of rows; they should sum to 1
-    lift: Tensor | None = None  # [size], added to the logits: see `Sampled`
+    lift: Tensor | None = None  # [size], added to the logits: see `Sample`
 
 
 class Projected(NamedTuple):

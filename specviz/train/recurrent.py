@@ -14,6 +14,7 @@ from specviz.heads.recurrent import RecurrentHead
 from specviz.train.batches import Batch
 from specviz.train.course import Loss, favourites
 from specviz.train.projection import Goals, projected_loss
+from specviz.train.sampling import draw
 from specviz.train.tables import Tables, Vocabulary, teacher
 from specviz.train.unroll import Chosen, unroll
 
@@ -50,7 +51,7 @@ class RecurrentCourse:
 
     def loss(self, batch: Batch, seed: int) -> Loss:
         u, chosen = self._unrolling, Chosen.of(batch.supervised)
-        sample = self._taught.sampled(batch.tokens[batch.supervised], u.sampled, seed)
+        sample = draw(self._taught, batch.tokens[batch.supervised], u.sampled, seed)
         vocabulary, own = sample.vocabulary, self.module.lm_head
         shared = vocabulary.rows(self._tables.head)
         soft, place = self._teacher(batch, shared, sample.lift)

@@ -1,6 +1,5 @@
 """What heads take from their target: its tables, its distributions and, to begin with, its rows."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -37,7 +36,7 @@ class Vocabulary:
 
     def __init__(self, ids: Tensor | None, vocab: int, device: torch.device) -> None:
         self.ids = None if ids is None else ids.to(device)
-        self.size = vocab if ids is None else len(ids)
+        self.size, self._whole = vocab if ids is None else len(ids), vocab
         self._index = None
         if self.ids is not None:
             self._index = torch.full((vocab,), -1, device=device)
@@ -51,63 +50,20 @@ class Vocabulary:
         """Return the token of each row."""
         return rows if self.ids is None else self.ids[rows]
 
+    def part(self, rows: Tensor) -> "Vocabulary":
+        """Keep only some of its rows, which rise."""
+        return Vocabulary(self.tokens(rows), self._whole, rows.device)
+
     def rows(self, table: Tensor) -> Tensor:
         """Return the rows of a table [vocab, hidden] that belong to it."""
         return table if self.ids is None else table[self.ids]
-
-    def sampled(
-        self, tokens: Tensor, size: int, seed: int, frequent: Tensor | None = None
-    ) -> "Sampled":
-        """Keep the rows of `tokens` and draw others by `seed` until there are `size`.
-
-        Softmax over a quarter of the rows costs a quarter. What was drawn stands for all that was
-        not: its logits are lifted by the log of how many each one stands for. Three quarters of
-        the draw are of the `frequent` ids where they are given.
-        """
-        index = torch.arange(self.size) if self._index is None else self._index.cpu()
-        labels = torch.unique(index[tokens.cpu()])
-        labels = labels[labels >= 0]
-        kinds = torch.zeros(self.size, dtype=torch.int8)
-        if frequent is not None:
-            kinds[index[frequent.cpu()].clamp_min(0)] = 1
-        kinds[labels] = 2
-        generator = torch.Generator().manual_seed(seed)
-        left = max(0, size - len(labels))
-        parts, lifts = [labels], [torch.zeros(len(labels))]
-        for kind, count in (
-            ((0, left // 4), (1, left - left // 4)) if frequent is not None else ((0, left),)
-        ):
-            others = (kinds == kind).nonzero()[:, 0]
-            drawn = others[torch.randperm(len(others), generator=generator)[:count]]
-            parts.append(drawn)
-            lifts.append(
-                torch.full(
-                    (len(drawn),),
-                    math.log(len(others) / max(1, len(drawn))) if len(others) else 0.0,
-                )
-            )
-        rows, order = torch.cat(parts).sort()
-        device = torch.device("cpu") if self._index is None else self._index.device
-        ids = rows if self.ids is None else self.ids.cpu()[rows]
-        vocab = self.size if self._index is None else len(self._index)
-        lift = torch.cat(lifts)[order]
-        return Sampled(Vocabulary(ids, vocab, device), rows.to(device), lift.to(device))
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """A part of a vocabulary: its rows there [size], and what lifts their logits [size]."""
-
-    vocabulary: Vocabulary
-    rows: Tensor
-    lift: Tensor
 
 
 def teacher(final: Tensor, head: Tensor, lift: Tensor | None = None) -> Tensor:
     """Probabilities [rows, size] of the target from final-normed states [rows, hidden].
 
     head [size, hidden] holds the rows of the draft vocabulary; the mass of other ids is left out
-    and the rest renormalised. `lift` [size] is as in `Sampled`.
+    and the rest renormalised. `lift` [size] is as in `Sample`.
     """
     with torch.no_grad():
         logits = (final @ head.to(final.dtype).T).float()
