@@ -89,7 +89,7 @@ def test_three_quarters_of_a_sample_are_frequent_ids_and_each_part_stands_for_it
 
 
 def test_samples_pull_where_the_whole_pulls_on_average_and_at_full_size_always() -> None:
-    hidden, table = noise(40, WIDTH).requires_grad_(), 0.5 * noise(400, WIDTH, seed=1)
+    hidden, table = noise(40, WIDTH).requires_grad_(), 0.2 * noise(400, WIDTH, seed=1)
     whole, text = Vocabulary(None, 400, torch.device("cpu")), torch.arange(40)
     even = torch.full((40,), 1 / 40)
 
@@ -108,9 +108,9 @@ def test_samples_pull_where_the_whole_pulls_on_average_and_at_full_size_always()
 
     exact = pull(400, 0)
     torch.testing.assert_close(pull(1000, 5), exact)
-    mean = torch.stack([pull(120, seed) for seed in range(60)]).mean(dim=0)
-    plain = torch.stack([pull(120, seed, lifted=False) for seed in range(60)]).mean(dim=0)
-    assert 2 * off(mean) < off(plain)
+    mean = torch.stack([pull(60, seed) for seed in range(60)]).mean(dim=0)
+    plain = torch.stack([pull(60, seed, lifted=False) for seed in range(60)]).mean(dim=0)
+    assert off(mean) < 0.06 < 0.1 < off(plain)
 
 
 def test_slots_weigh_less_the_further_they_are() -> None:
