@@ -24,6 +24,7 @@ class MtpConfig:
     experts: ExpertsShape | None = None
     own_embedding: bool = False
     own_head: bool = False
+    draft_vocab: int | None = None  # rows of an own head; None: the whole vocabulary
 
 
 class MtpHead(RecurrentHead):
@@ -36,10 +37,11 @@ class MtpHead(RecurrentHead):
 
     scheme = "mtp"
 
-    def __init__(self, config: MtpConfig) -> None:
+    def __init__(self, config: MtpConfig, draft_ids: Tensor | None = None) -> None:
+        """Make a module with random weights; `draft_ids` [draft vocab] rise."""
         super().__init__()
         self.config, self.shape, self.taps = config, config.layer, (config.layers,)
-        self.draft_ids = None
+        self.draft_ids = draft_ids
         self.blank_first = config.blank_first
         hidden, eps = config.layer.hidden, config.layer.eps
         self.token_layernorm = nn.RMSNorm(hidden, eps)
@@ -49,7 +51,8 @@ class MtpHead(RecurrentHead):
         self.layers = nn.ModuleList([DecoderLayer(config.layer, mlp=mlp)])
         self.final_layernorm = nn.RMSNorm(hidden, eps)
         self.embed_tokens = nn.Embedding(config.vocab, hidden) if config.own_embedding else None
-        self.lm_head = nn.Linear(hidden, config.vocab, bias=False) if config.own_head else None
+        drafted = config.draft_vocab or config.vocab
+        self.lm_head = nn.Linear(hidden, drafted, bias=False) if config.own_head else None
 
     def stage(self, pack: Pack) -> "MtpStage":
         return MtpStage(self, pack)

@@ -16,6 +16,7 @@ from specviz.train.batches import Batch
 from specviz.train.course import CHUNK, Loss, favourites
 from specviz.train.losses import doubt, dspark_losses, pace_weights, position_decay, weighted_mean
 from specviz.train.projection import Goals, projected_loss
+from specviz.train.sampling import Sample, draw
 from specviz.train.tables import Tables, Vocabulary, teacher
 
 MEASURED = 256  # blocks that are run at once when E[L] is measured
@@ -32,6 +33,7 @@ class Anchoring:
     ce: float = 0.1  # DSpark: shares of cross entropy,
     l1: float = 0.9  # distance from the target,
     bce: float = 1.0  # and confidence
+    sampled: int = 2048  # ids of the softmax of a step, those of the texts among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class _Slots:
     rows: Tensor  # of the draft vocabulary
     depth: Tensor
     soft: Tensor  # [slots, size], the target's probabilities
+    sample: Sample
 
 
 class BlockCourse:
@@ -59,21 +62,24 @@ class BlockCourse:
             head.draft_ids if head.lm_head is not None else None, vocab, device
         )
         self._tables, self._anchoring, self._layout = tables, anchoring, layout
-        self._shared = self._taught.rows(tables.head)
 
     def loss(self, batch: Batch, seed: int) -> Loss:
         generator = torch.Generator().manual_seed(seed)
         anchors = choose_anchors(batch.supervised, self._anchoring.anchors, generator)
         blocks = self._blocks(batch, anchors)
         labels = label(self.module.config, batch.tokens, batch.supervised, anchors)
-        slots = self._slots(batch, labels)
+        said = batch.tokens[batch.supervised]
+        sample = draw(self._taught, said, self._anchoring.sampled, seed)
+        slots = self._slots(batch, labels, sample)
         if isinstance(self.module, DSparkHead):
             return self._dspark(self.module, blocks, slots)
         return self._dflash(blocks, slots, labels)
 
     def _dflash(self, blocks: Blocks, slots: _Slots, labels: Labels) -> Loss:
         hidden = self.module(blocks, self._tables.embed)[slots.block]
-        weight = self.module.lm_head.weight if self.module.lm_head is not None else self._shared
+        own, sample = self.module.lm_head, slots.sample
+        shared = sample.vocabulary.rows(self._tables.head)
+        weight = shared if own is None else own.weight[sample.rows]
         a = self._anchoring
         weights = position_decay(slots.depth, a.gamma)
         if a.pace:
@@ -81,14 +87,16 @@ class BlockCourse:
                 sure = self._losses_by_slot(hidden.detach(), weight, slots, labels)
                 weights = pace_weights(sure, labels.supervised)[slots.block]
         weights = weights / weights.sum().clamp_min(1e-6)
-        found = projected_loss(hidden, weight, Goals(slots.soft, slots.rows, a.hard, weights))
+        goals = Goals(slots.soft, slots.rows, a.hard, weights, sample.lift)
+        found = projected_loss(hidden, weight, goals)
         return Loss(found.loss, _right(found.right, slots.depth), len(slots.rows))
 
     def _losses_by_slot(
         self, hidden: Tensor, weight: Tensor, slots: _Slots, labels: Labels
     ) -> Tensor:
         even = torch.full((len(slots.rows),), 1.0, device=hidden.device)
-        found = projected_loss(hidden, weight.detach(), Goals(slots.soft, slots.rows, 1.0, even))
+        goals = Goals(slots.soft, slots.rows, 1.0, even, slots.sample.lift)
+        found = projected_loss(hidden, weight.detach(), goals)
         losses = hidden.new_zeros(labels.tokens.shape, dtype=torch.float32)
         losses[slots.block] = found.each
         return losses
@@ -96,7 +104,7 @@ class BlockCourse:
     def _dspark(self, head: DSparkHead, blocks: Blocks, slots: _Slots) -> Loss:
         a, states = self._anchoring, head.states(blocks, self._tables.embed)
         latent = None if states.latent is None else states.latent[slots.block]
-        logits = head.slot_logits(states.hidden[slots.block], latent, self._tables.head)
+        logits = self._some_logits(head, states.hidden[slots.block], latent, slots.sample)
         ce, distance, rate = dspark_losses(logits, slots.rows, slots.soft)
         weights = position_decay(slots.depth, a.gamma)
         total = weighted_mean(a.ce * ce + a.l1 * distance, weights)
@@ -108,6 +116,16 @@ class BlockCourse:
             parts["BCE"] = float(unsure.detach())
         right = logits.detach().argmax(dim=-1) == slots.rows
         return Loss(total, parts | _right(right, slots.depth), len(slots.rows))
+
+    def _some_logits(
+        self, head: DSparkHead, hidden: Tensor, latent: Tensor | None, sample: Sample
+    ) -> Tensor:
+        own, shared = head.lm_head, sample.vocabulary.rows(self._tables.head)
+        weight = shared.to(hidden.dtype) if own is None else own.weight[sample.rows]
+        logits = F.linear(hidden, weight).float() + sample.lift
+        if head.markov_head is None or latent is None:
+            return logits
+        return logits + F.linear(latent, head.markov_head.markov_w2.weight[sample.rows])
 
     @torch.no_grad()
     def hits(self, batch: Batch) -> Tensor:
@@ -151,15 +169,17 @@ class BlockCourse:
             features = features.to(next(self.module.parameters()).dtype)
         return Blocks(features, batch.tokens, anchors)
 
-    def _slots(self, batch: Batch, labels: Labels) -> _Slots:
-        rows = self._taught.index(labels.tokens)
+    def _slots(self, batch: Batch, labels: Labels, sample: Sample) -> _Slots:
+        rows = sample.vocabulary.index(labels.tokens)
         text, block, slot = (labels.supervised & (rows >= 0)).nonzero(as_tuple=True)
         ahead = F.pad(batch.supervised[:, 1:], (0, 1))
         place = (ahead.flatten().cumsum(0) - 1).view(ahead.shape)
-        soft = teacher(batch.final[ahead], self._shared)
+        shared = sample.vocabulary.rows(self._tables.head)
+        soft = teacher(batch.final[ahead], shared, sample.lift)
         at = labels.teacher[text, block, slot]
         depth = labels.depth.expand(labels.tokens.shape)[text, block, slot]
-        return _Slots((text, block, slot), rows[text, block, slot], depth, soft[place[text, at]])
+        where = text, block, slot
+        return _Slots(where, rows[where], depth, soft[place[text, at]], sample)
 
 
 def _right(right: Tensor, depth: Tensor) -> dict[str, float]:

@@ -86,7 +86,7 @@ class Builder:
 
     def _mtp(self) -> Course:
         r = self._recipe
-        head = make_mtp(self._donor, self._target.config.vocab, self._layers, r.unrolled)
+        head = make_mtp(self._donor, self._tables, self.ids, self._layers, r.unrolled)
         start_mtp(head, self._guesser(head.taps))
         return RecurrentCourse(head, self._tables, self.ids, self._unrolling(), "speculators-mtp")
 

@@ -8,13 +8,17 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from specviz.heads.layers import DecoderLayer, LayerShape, Turns
 from specviz.models.llama_config import LlamaConfig
 from specviz.train.batches import Batch
 from specviz.train.course import Loss, favourites
 from specviz.train.projection import Goals, projected_loss
+from specviz.train.sampling import draw
 from specviz.train.tables import LlamaDonor, Tables, Vocabulary, teacher
+
+SAMPLED = 3072  # ids of the softmax of a step
 
 
 class SmallLlama(nn.Module):
@@ -93,29 +97,32 @@ def small_llama_settings(llama: LlamaConfig, chosen: Sequence[int]) -> dict[str,
 
 
 class DraftModelCourse:
-    """Forward KL from the target, on its most frequent ids and some drawn anew for each batch."""
+    """Forward KL from the target, on the ids of the batch and others drawn anew for each."""
 
     scheme = "draft_model"
 
     def __init__(
         self, model: SmallLlama, tables: Tables, ids: Tensor, settings: dict[str, object]
     ) -> None:
-        """Teach `model`; `settings` are the config.json of a folder it is saved to."""
+        """Teach `model`; `ids` are frequent, `settings` the config.json of a saved folder."""
         self.module, self.depth = model, 4
-        self._tables, self._settings = tables, settings
-        self._taught = Vocabulary(ids, len(tables.embed), tables.embed.device)
+        self._tables, self._settings, self._frequent = tables, settings, ids
         self._all = Vocabulary(None, len(tables.embed), tables.embed.device)
 
     def loss(self, batch: Batch, seed: int) -> Loss:
-        vocabulary = self._taught.widened(2048, seed)
+        said = batch.tokens[batch.supervised]
+        sample = draw(self._all, said, SAMPLED, seed, self._frequent)
+        vocabulary, lift = sample.vocabulary, sample.lift
         shared = vocabulary.rows(self._tables.head)
         text, at = batch.supervised[:, 1:].nonzero(as_tuple=True)
         rows = vocabulary.index(batch.tokens[text, at + 1])
         known = rows >= 0
         text, at, rows = text[known], at[known], rows[known]
         even = torch.full((len(rows),), 1 / max(1, len(rows)), device=rows.device)
-        goals = Goals(teacher(batch.final[text, at], shared), rows, 0.0, even)
-        hidden = self.module(batch.tokens, self._tables.embed)
+        goals = Goals(teacher(batch.final[text, at], shared, lift), rows, 0.0, even, lift)
+        # the fused CPU kernel's backward pass takes as long as all matrices together
+        with sdpa_kernel(SDPBackend.MATH):
+            hidden = self.module(batch.tokens, self._tables.embed)
         found = projected_loss(hidden[text, at], shared, goals)
         right = {"right at 1": float(found.right.float().mean())}
         return Loss(found.loss, right, len(rows))

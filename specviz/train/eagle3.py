@@ -60,6 +60,8 @@ def make_eagle3(
     assert head.lm_head is not None
     with torch.no_grad():
         head.lm_head.weight.copy_(tables.head[ids.to(tables.head.device)])
+    head.lm_head.weight.requires_grad_(False)  # the target's own rows, so no file need hold them
+    with torch.no_grad():
         head.norm.weight.copy_(donor.final_norm())
     return head
 

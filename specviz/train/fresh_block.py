@@ -58,10 +58,15 @@ def make_block_head(
     here = ids.to(tables.head.device)
     assert head.lm_head is not None
     assert head.mask_embedding is not None
+    head.lm_head.weight.requires_grad_(False)  # the target's own rows, so no file need hold them
     with torch.no_grad():
         head.lm_head.weight.copy_(tables.head[here])
         head.mask_embedding.copy_(tables.embed[here].float().mean(dim=0))
         head.norm.weight.copy_(DOUBT * donor.final_norm())
         if isinstance(head, DSparkHead) and head.markov_head is not None:
             head.markov_head.markov_w2.weight.zero_()  # at first the block speaks alone
+            width = donor.layer_shape().hidden
+            near = torch.randn(width, shape.rank or 1, device=here.device) * width**-0.5
+            tokens = torch.nn.functional.rms_norm(tables.embed.float(), (width,))
+            head.markov_head.markov_w1.weight.copy_(tokens @ near)  # like tokens begin alike
     return head

@@ -18,6 +18,7 @@ class Goals(NamedTuple):
     labels: Tensor
     hard: float
     weights: Tensor  # of rows; they should sum to 1
+    lift: Tensor | None = None  # [size], added to the logits: see `Sample`
 
 
 class Projected(NamedTuple):
@@ -56,6 +57,8 @@ class _Loss(Function):
             for start in range(0, len(rows), ROWS):
                 part = slice(start, start + ROWS)
                 logits = (rows[part] @ table.T).float()
+                if goals.lift is not None:
+                    logits += goals.lift
                 labels = goals.labels[part, None]
                 right[part] = logits.gather(1, labels)[:, 0] >= logits.amax(dim=1)
                 log_q = F.log_softmax(logits, dim=1)

@@ -19,7 +19,7 @@ class Recipe:
     scheme: str
     steps: int = 4000
     batch_tokens: int = 2048  # padded tokens of a batch
-    rate: float = 5e-4  # peak learning rate
+    rate: float = 1e-3  # peak learning rate
     warmup: int = 100
     optimizer: Kind = "adamw"  # or "muon", for the matrices between the tables
     weight_decay: float = 0.01
@@ -40,11 +40,11 @@ class Recipe:
     intermediate: int | None = None
     # block heads and draft model
     layers: int = 2
-    block: int = 8  # rows of a block
-    anchors: int = 48  # blocks per text
+    block: int = 6  # rows of a block; further slots are all but never reached
+    anchors: int = 64  # blocks per text
     slot_weights: str = "decay"  # or "pace"
-    gamma: float = 4.0  # of the decay
-    rank: int = 64  # of the Markov head
+    gamma: float = 2.0  # of the decay
+    rank: int = 32  # of the Markov head
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
@@ -80,7 +80,8 @@ def default_recipe(scheme: str) -> Recipe:
     if scheme == "mtp":
         return replace(recipe, step_decay=0.6, hard=0.5)
     if scheme in ("dflash", "dspark"):
-        return replace(recipe, batch_tokens=1024, hard=0.5, depth=7 if scheme == "dflash" else 8)
+        depth = recipe.block - 1 if scheme == "dflash" else recipe.block
+        return replace(recipe, batch_tokens=1024, hard=0.5, depth=depth, intermediate=1024)
     if scheme == "draft_model":
         return replace(recipe, layers=3)
     return recipe

@@ -14,6 +14,7 @@ from specviz.heads.recurrent import RecurrentHead
 from specviz.train.batches import Batch
 from specviz.train.course import Loss, favourites
 from specviz.train.projection import Goals, projected_loss
+from specviz.train.sampling import draw
 from specviz.train.tables import Tables, Vocabulary, teacher
 from specviz.train.unroll import Chosen, unroll
 
@@ -26,7 +27,7 @@ class Unrolling:
     decay: float = 0.8  # step j weighs decay ** j
     hard: float = 0.0  # share of the true token in the labels; the rest is the target's softmax
     depth: int = 4  # drafts per round when E[L] is measured
-    extra_ids: int = 2048  # drawn beside the frequent ones where the output head is the target's
+    sampled: int = 2048  # ids of the softmax of a step, those of the text among them
 
 
 class RecurrentCourse:
@@ -49,12 +50,12 @@ class RecurrentCourse:
         self._drafted = Vocabulary(drafted, len(tables.embed), device)
 
     def loss(self, batch: Batch, seed: int) -> Loss:
-        u, vocabulary, chosen = self._unrolling, self._taught, Chosen.of(batch.supervised)
-        if self.module.lm_head is None:
-            vocabulary = vocabulary.widened(u.extra_ids, seed)
+        u, chosen = self._unrolling, Chosen.of(batch.supervised)
+        sample = draw(self._taught, batch.tokens[batch.supervised], u.sampled, seed)
+        vocabulary, own = sample.vocabulary, self.module.lm_head
         shared = vocabulary.rows(self._tables.head)
-        soft, place = self._teacher(batch, shared)
-        weight = shared if self.module.lm_head is None else self.module.lm_head.weight
+        soft, place = self._teacher(batch, shared, sample.lift)
+        weight = shared if own is None else own.weight[sample.rows]
         total = torch.zeros((), device=batch.tokens.device)
         weights, parts, tokens = 0.0, {}, 0
         for step, hidden in enumerate(islice(self._unroll(batch, chosen, u.steps), u.steps)):
@@ -63,7 +64,7 @@ class RecurrentCourse:
             known = labels >= 0
             text, slot, at, labels = text[known], slot[known], at[known], labels[known]
             even = torch.full((len(labels),), 1 / max(1, len(labels)), device=labels.device)
-            goals = Goals(soft[place[text, at - 1]], labels, u.hard, even)
+            goals = Goals(soft[place[text, at - 1]], labels, u.hard, even, sample.lift)
             found = projected_loss(hidden[text, slot], weight, goals)
             total = total + found.loss * u.decay**step
             weights += u.decay**step
@@ -106,11 +107,11 @@ class RecurrentCourse:
         weight = self._tables.head.to(hidden.dtype) if head is None else head.weight
         return F.linear(hidden, weight)
 
-    def _teacher(self, batch: Batch, shared: Tensor) -> tuple[Tensor, Tensor]:
+    def _teacher(self, batch: Batch, shared: Tensor, lift: Tensor) -> tuple[Tensor, Tensor]:
         """Probabilities [n, size] after positions whose next token is supervised, and where."""
         ahead = F.pad(batch.supervised[:, 1:], (0, 1))
         place = (ahead.flatten().cumsum(0) - 1).view(ahead.shape)
-        return teacher(batch.final[ahead], shared), place
+        return teacher(batch.final[ahead], shared, lift), place
 
 
 def _within(

@@ -37,7 +37,7 @@ class Vocabulary:
 
     def __init__(self, ids: Tensor | None, vocab: int, device: torch.device) -> None:
         self.ids = None if ids is None else ids.to(device)
-        self.size = vocab if ids is None else len(ids)
+        self.size, self._whole = vocab if ids is None else len(ids), vocab
         self._index = None
         if self.ids is not None:
             self._index = torch.full((vocab,), -1, device=device)
@@ -51,32 +51,24 @@ class Vocabulary:
         """Return the token of each row."""
         return rows if self.ids is None else self.ids[rows]
 
+    def part(self, rows: Tensor) -> "Vocabulary":
+        """Keep only some of its rows, which rise."""
+        return Vocabulary(self.tokens(rows), self._whole, rows.device)
+
     def rows(self, table: Tensor) -> Tensor:
         """Return the rows of a table [vocab, hidden] that belong to it."""
         return table if self.ids is None else table[self.ids]
 
-    def widened(self, count: int, seed: int) -> "Vocabulary":
-        """Add `count` other ids drawn by `seed`.
 
-        A head that shares the target's whole output head is trained on a part of its rows; the
-        drawn ones keep the rest from being believed.
-        """
-        if self._index is None or self.ids is None or not count:
-            return self
-        generator = torch.Generator().manual_seed(seed)
-        vocab = len(self._index)
-        drawn = torch.randint(vocab, (count,), generator=generator).to(self.ids.device)
-        return Vocabulary(torch.unique(torch.cat((self.ids, drawn))), vocab, self.ids.device)
-
-
-def teacher(final: Tensor, head: Tensor) -> Tensor:
+def teacher(final: Tensor, head: Tensor, lift: Tensor | None = None) -> Tensor:
     """Probabilities [rows, size] of the target from final-normed states [rows, hidden].
 
     head [size, hidden] holds the rows of the draft vocabulary; the mass of other ids is left out
-    and the rest renormalised.
+    and the rest renormalised. `lift` [size] is as in `Sample`.
     """
     with torch.no_grad():
-        return (final @ head.to(final.dtype).T).float().softmax(dim=-1)
+        logits = (final @ head.to(final.dtype).T).float()
+        return (logits if lift is None else logits.add_(lift)).softmax(dim=-1)
 
 
 class Donor(Protocol):

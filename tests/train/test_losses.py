@@ -11,6 +11,7 @@ from specviz.heads.eagle3 import Eagle3Head
 from specviz.heads.mtp import MtpConfig, MtpHead
 from specviz.train.losses import doubt, dspark_losses, pace_weights, position_decay, weighted_mean
 from specviz.train.projection import Goals, projected_loss
+from specviz.train.sampling import draw
 from specviz.train.schedule import Cosine
 from specviz.train.tables import Vocabulary, teacher
 from specviz.train.unroll import Chosen, unroll
@@ -64,15 +65,52 @@ def test_the_teacher_is_renormalised_over_the_draft_vocabulary() -> None:
     assert vocabulary.tokens(torch.tensor([2])).tolist() == [9]
 
 
-def test_drawn_ids_are_added_once_and_by_the_seed() -> None:
-    vocabulary = Vocabulary(torch.tensor([1, 4, 9]), 1000, torch.device("cpu"))
-    wide, again = vocabulary.widened(50, seed=3), vocabulary.widened(50, seed=3)
-    assert wide.ids is not None
-    assert again.ids is not None
-    assert torch.equal(wide.ids, again.ids)
-    assert {1, 4, 9} <= set(wide.ids.tolist())
-    assert len(set(wide.ids.tolist())) == wide.size
-    assert wide.size > 40
+def test_a_sample_has_the_ids_of_the_text_and_others_by_the_seed() -> None:
+    whole = Vocabulary(torch.arange(0, 1000, 2), 1000, torch.device("cpu"))
+    text = torch.tensor([[10, 11, 10], [998, 0, 10]])  # 11 is not in the vocabulary
+    found, again = draw(whole, text, 50, seed=3), draw(whole, text, 50, seed=3)
+    assert torch.equal(found.rows, again.rows)
+    assert not torch.equal(found.rows, draw(whole, text, 50, seed=4).rows)
+    assert {0, 5, 499} <= set(found.rows.tolist())
+    assert len(set(found.rows.tolist())) == found.vocabulary.size == 50
+    assert found.vocabulary.tokens(torch.arange(50)).tolist() == (2 * found.rows).tolist()
+    kept = torch.isin(found.rows, torch.tensor([0, 5, 499]))
+    assert found.lift[kept].tolist() == [0, 0, 0]
+    assert found.lift[~kept].exp().sum().item() == pytest.approx(497)  # they stand for the rest
+
+
+def test_three_quarters_of_a_sample_are_frequent_ids_and_each_part_stands_for_its_own() -> None:
+    whole, text = Vocabulary(None, 1000, torch.device("cpu")), torch.tensor([7])
+    found = draw(whole, text, 41, seed=0, frequent=torch.arange(100))
+    often = (found.rows < 100) & (found.rows != 7)
+    assert int(often.sum()) == 30
+    assert found.lift[often].exp().sum().item() == pytest.approx(99)
+    assert found.lift[found.rows >= 100].exp().sum().item() == pytest.approx(900)
+
+
+def test_samples_pull_where_the_whole_pulls_on_average_and_at_full_size_always() -> None:
+    hidden, table = noise(40, WIDTH).requires_grad_(), 0.2 * noise(400, WIDTH, seed=1)
+    whole, text = Vocabulary(None, 400, torch.device("cpu")), torch.arange(40)
+    even = torch.full((40,), 1 / 40)
+
+    def pull(size: int, seed: int, lifted: bool = True) -> Tensor:
+        sample = draw(whole, text, size, seed)
+        rows, lift = sample.vocabulary.rows(table), sample.lift if lifted else None
+        soft = teacher(noise(40, WIDTH, seed=2), rows, lift)
+        goals = Goals(soft, sample.vocabulary.index(text), 0.5, even, lift)
+        hidden.grad = None
+        projected_loss(hidden, rows, goals).loss.backward()
+        assert hidden.grad is not None
+        return hidden.grad.clone()
+
+    def off(found: Tensor) -> float:
+        return float((found - exact).norm() / exact.norm())
+
+    exact = pull(400, 0)
+    torch.testing.assert_close(pull(1000, 5), exact)
+    mean = torch.stack([pull(60, seed) for seed in range(60)]).mean(dim=0)
+    plain = torch.stack([pull(60, seed, lifted=False) for seed in range(60)]).mean(dim=0)
+    assert off(mean) < 0.06 < 0.1 < off(plain)
 
 
 def test_slots_weigh_less_the_further_they_are() -> None:

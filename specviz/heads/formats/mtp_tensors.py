@@ -9,6 +9,7 @@ from torch import Tensor
 from specviz.errors import ConfigError, ModelCorrupt
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import build
+from specviz.heads.dflash_vocab import read_draft_ids
 from specviz.heads.experts import ExpertsShape
 from specviz.heads.formats.settings import check_vocab, read_layer
 from specviz.heads.layers import LayerShape
@@ -47,6 +48,7 @@ def make_mtp(
             ).format(hidden=hidden, name=target.name, width=target.hidden)
         )
     experts = _experts(settings, frozenset(tensors))
+    ids = read_draft_ids(tensors, target.vocab, whole(settings, "draft_vocab_size", target.vocab))
     config = MtpConfig(
         layer=_layer(settings, tensors),
         layers=target.layers,
@@ -58,12 +60,16 @@ def make_mtp(
         experts=experts,
         own_embedding="embed_tokens.weight" in tensors,
         own_head="lm_head.weight" in tensors,
+        draft_vocab=None if ids is None else len(ids),
     )
+    tensors = {name: t for name, t in tensors.items() if name not in ("d2t", "t2d")}
     weights = dict(tensors) if experts is None else _join_experts(tensors, experts)
     if is_family(settings, ZERO_CENTRED):
         # float32: one plus a small bfloat16 would lose most of what is small
         weights = {n: 1 + t.float() if _is_norm(n) else t for n, t in weights.items()}
-    return build(lambda: MtpHead(config), weights, "MTP module")
+    head = build(lambda: MtpHead(config), weights, "MTP module")
+    head.draft_ids = ids
+    return head
 
 
 def require_mtp(head: Head) -> MtpHead:

@@ -8,6 +8,7 @@ from torch import Tensor
 from specviz.errors import ConfigError, ModelCorrupt
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import Checkpoint, write_folder
+from specviz.heads.dflash_vocab import kept_mask, offsets
 from specviz.heads.formats.mtp_tensors import make_mtp, require_mtp
 from specviz.heads.formats.settings import speculators_layers, speculators_proposal, write_layer
 from specviz.models.llama_config import Settings, whole
@@ -44,7 +45,10 @@ def read(checkpoint: Checkpoint, target: TargetConfig, taps: tuple[int, ...] | N
         own = name.removeprefix(PREFIX)
         inner = own != name and not own.startswith(OWN)
         tensors[f"layers.0.{own}" if inner else own] = checkpoint.get(name)
-    return make_mtp(speculators_layers(config), tensors, target, _trained(config))
+    settings = dict(speculators_layers(config))
+    if "draft_vocab_size" in config:
+        settings["draft_vocab_size"] = config["draft_vocab_size"]
+    return make_mtp(settings, tensors, target, _trained(config))
 
 
 def write(head: Head, folder: Path) -> None:
@@ -80,7 +84,10 @@ def write(head: Head, folder: Path) -> None:
         "num_nextn_predict_layers": 1,
         "tie_word_embeddings": False,
     }
-    tensors = {}
+    tensors: dict[str, Tensor] = {}
+    if head.draft_ids is not None:
+        config["draft_vocab_size"] = len(head.draft_ids)
+        tensors |= {"d2t": offsets(head.draft_ids), "t2d": kept_mask(head.draft_ids, c.vocab)}
     for name, tensor in head.state_dict().items():
         tables = name.startswith(("embed_tokens", "lm_head"))
         tensors[name if tables else PREFIX + name.removeprefix("layers.0.")] = tensor
