@@ -44,7 +44,9 @@ def built_in(name: str) -> ModelShape:
     Raises:
         ConfigError: there is none of that name; the message lists them.
     """
-    key = next((known for known in _configs() if known.lower() == name.lower()), None)
+    # "meta-llama/Meta-Llama-3.1-8B-Instruct" has the shape of "Llama-3.1-8B"
+    short = name.lower().rsplit("/", 1)[-1].removeprefix("meta-").removesuffix("-instruct")
+    key = next((known for known in _configs() if known.lower() == short), None)
     if key is None:
         text = _("no built-in model is called {name!r}; there are {names}. Or give a config.json.")
         raise ConfigError(text.format(name=name[:80], names=", ".join(_configs())))

@@ -63,6 +63,11 @@ def test_every_built_in_model_has_a_card():
         built_in("nobody")
 
 
+def test_hub_ids_of_built_in_models_are_known():
+    for name in ("Qwen/Qwen3-8B", "meta-llama/Meta-Llama-3.1-8B-Instruct"):
+        assert built_in(name).group_size() == 4
+
+
 def test_llama_8b_caches_128_kib_per_token():
     assert built_in("llama-3.1-8b").kv_bytes_per_token(2) == 131072
 
