@@ -1,6 +1,7 @@
 """What drafts beside the target, a draft model or a head: found, loaded, listened to, named."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -12,6 +13,7 @@ from specviz.heads import load as heads
 from specviz.heads.base import Head
 from specviz.heads.dflash import DFlashHead
 from specviz.heads.recurrent import RecurrentHead
+from specviz.heads.small_llama import is_small_llama, load_small_llama
 from specviz.models.load import Loaded, load
 from specviz.models.store import Progress
 from specviz.models.target import Target, TargetConfig
@@ -45,9 +47,11 @@ def load_draft(
     shipped = None if spec else find(target.config, config.scheme)
     if spec is None and shipped is None:
         return None
+    folder = Path(spec).expanduser() if spec else shipped
+    if folder is not None and is_small_llama(folder):
+        return replace(loaded, target=load_small_llama(folder, target), spec=str(folder))
     dtype = str(target.dtype).removeprefix("torch.")
-    name = spec or str(shipped)
-    return load(name, device=target.device.type, dtype=dtype, progress=progress)
+    return load(spec or str(shipped), device=target.device.type, dtype=dtype, progress=progress)
 
 
 def load_head(loaded: Loaded, config: SessionConfig) -> Head:
@@ -62,7 +66,7 @@ def load_head(loaded: Loaded, config: SessionConfig) -> Head:
     given = Path(options.head).expanduser() if options.head else find(shape, config.scheme)
     if given is None:
         raise missing_head(config.scheme)
-    return heads.load(given, shape, options.layer_ids)
+    return heads.load(given, loaded.target, options.layer_ids)
 
 
 def find(target: TargetConfig, scheme: str) -> Path | None:

@@ -10,8 +10,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.heads.packing import PACKED, is_packed, unpack
 from specviz.models import checkpoint as model_files
 from specviz.models.llama_config import Settings
+from specviz.models.target import Target
 from specviz.words import _
 
 WEIGHTS = "model.safetensors"
@@ -22,8 +24,8 @@ Module = TypeVar("Module", bound=nn.Module)
 class Checkpoint:
     """config.json of a folder and its tensors, read when they are asked for."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the folder.
+    def __init__(self, folder: Path, target: Target | None = None) -> None:
+        """Open the folder; `target` lends the rows that a packed file leaves to it.
 
         Raises:
             ModelNotFound: there is no folder, or nothing in it.
@@ -34,6 +36,9 @@ class Checkpoint:
         self.folder = folder
         self.config: Settings = files.settings()
         self._tensors = files.tensors()
+        if is_packed(self.config):
+            self._tensors = unpack(self._tensors, self.config, target)
+            self.config = {key: v for key, v in self.config.items() if key != PACKED}
         self.name, self.sha = folder.resolve().name, files.sha()
 
     @property

@@ -3,6 +3,7 @@
 import torch
 
 from specviz.heads.dflash import DFlashHead, Owned
+from specviz.heads.packing import target_rows
 from specviz.models.target import Target
 
 
@@ -22,10 +23,7 @@ def own_tables(head: DFlashHead, target: Target) -> DFlashHead:
         table[config.mask_token] = mask
     tensors["embed_tokens.weight"] = table
     if "lm_head.weight" not in tensors:
-        unit = torch.eye(target.config.hidden, dtype=target.dtype, device=target.device)
-        tensors["lm_head.weight"] = (
-            target.head(unit).to(target.dtype).T.clone(memory_format=torch.contiguous_format)
-        )
+        tensors["lm_head.weight"] = target_rows(target)
     owned = Owned(len(table), head=True)
     with torch.device("meta"):
         copy = type(head)(config, owned, head.draft_ids)

@@ -17,7 +17,7 @@ from specviz.heads.formats import (
     zlab,
 )
 from specviz.models.llama_config import Settings
-from specviz.models.target import TargetConfig
+from specviz.models.target import Target, TargetConfig
 from specviz.words import _
 
 Matches = Callable[[Settings, frozenset[str]], bool]  # of config.json and the tensor names
@@ -63,12 +63,12 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def load(path: Path, target: TargetConfig, layer_ids: Sequence[int] | None = None) -> Head:
+def load(path: Path, target: Target | TargetConfig, layer_ids: Sequence[int] | None = None) -> Head:
     """Read the head in the folder `path`, made for `target`.
 
     Args:
         path: folder with config.json and safetensors, in any layout of `FORMATS`.
-        target: shape of the model it drafts for.
+        target: the model it drafts for, or its shape: enough unless the file is packed.
         layer_ids: overrides which hidden states it reads; indices of transformers'
             `hidden_states`.
 
@@ -78,7 +78,8 @@ def load(path: Path, target: TargetConfig, layer_ids: Sequence[int] | None = Non
         UnsupportedModel: the layout is unknown, or a variant that is not run here.
         VocabMismatch: it was made for another vocabulary.
     """
-    checkpoint = Checkpoint(Path(path))
+    lender, target = (None, target) if isinstance(target, TargetConfig) else (target, target.config)
+    checkpoint = Checkpoint(Path(path), lender)
     config, names = checkpoint.config, checkpoint.names
     for layout in FORMATS:
         if layout.matches(config, names):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.heads.packing import is_packed, unpack
 from specviz.models.checkpoint import Checkpoint
 from specviz.models.llama import LlamaTarget
 from specviz.models.llama_config import read_llama_config
@@ -51,7 +52,10 @@ def load_small_llama(folder: Path, target: Target) -> LlamaTarget:
                 )
             )
     tied, weights = replace(config, tied=True), target.weights
-    tensors = checkpoint.tensors() | {EMBED: weights.embed}
+    settings, tensors = checkpoint.settings(), checkpoint.tensors()
+    if is_packed(settings):
+        tensors = unpack(tensors, settings, target)
+    tensors |= {EMBED: weights.embed}
     fused = fuse(tied, tensors, target.device, target.dtype)
     shared = replace(fused, embed=weights.embed, head=weights.head)
     return LlamaTarget(tied, shared, RopeTable(config.rope, config.target.head_dim, target.device))

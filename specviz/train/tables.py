@@ -9,6 +9,7 @@ from torch import Tensor
 
 from specviz.errors import UnsupportedModel
 from specviz.heads.layers import LayerShape
+from specviz.heads.packing import target_rows
 from specviz.models.llama import LlamaTarget
 from specviz.models.target import Target
 from specviz.words import _
@@ -23,10 +24,8 @@ class Tables:
 
     @classmethod
     def of(cls, target: Target) -> "Tables":
-        """Copy them out of any target: its head is linear in what it reads."""
-        unit = torch.eye(target.config.hidden, dtype=target.dtype, device=target.device)
-        head = target.head(unit).to(target.dtype).T.contiguous()
-        return cls(target.embed(range(target.config.vocab)).clone(), head.clone())
+        """Copy them out of any target."""
+        return cls(target.embed(range(target.config.vocab)).clone(), target_rows(target).clone())
 
 
 class Vocabulary:
