@@ -1,11 +1,19 @@
-"""A draft model that shares its target's embedding and output head: only its layers are stored."""
+"""A draft model that shares its target's embedding and output head: only its layers are stored.
+
+It may say a part of the vocabulary only: then most of what a draft costs, the product with the
+output head, costs a part as well (FR-Spec, arXiv:2502.14856).
+"""
 
 from dataclasses import replace
 from pathlib import Path
 
+from torch import Tensor
+
 from specviz.errors import ModelCorrupt, UnsupportedModel
+from specviz.heads.dflash_vocab import absolute_ids
 from specviz.heads.packing import is_packed, unpack
 from specviz.models.checkpoint import Checkpoint
+from specviz.models.layers import Linear
 from specviz.models.llama import LlamaTarget
 from specviz.models.llama_config import read_llama_config
 from specviz.models.llama_weights import fuse
@@ -14,7 +22,21 @@ from specviz.models.target import Target
 from specviz.words import _
 
 SHARED = "shared_with_target"
-EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
+EMBED, HEAD, D2T = "model.embed_tokens.weight", "lm_head.weight", "d2t"
+
+
+class SomeRows(Linear):
+    """An output head that computes the logits of some ids; all others are -inf."""
+
+    def __init__(self, table: Tensor, ids: Tensor) -> None:
+        """Keep the rows `ids` of a table [vocab, hidden]."""
+        self._ids, self._vocab = ids.to(table.device), len(table)
+        super().__init__(table[self._ids])
+
+    def __call__(self, x: Tensor) -> Tensor:
+        logits = x.new_full((*x.shape[:-1], self._vocab), float("-inf"))
+        logits[..., self._ids] = super().__call__(x)
+        return logits
 
 
 def is_small_llama(folder: Path) -> bool:
@@ -56,6 +78,10 @@ def load_small_llama(folder: Path, target: Target) -> LlamaTarget:
     if is_packed(settings):
         tensors = unpack(tensors, settings, target)
     tensors |= {EMBED: weights.embed}
+    d2t = tensors.pop(D2T, None)
+    head = weights.head
+    if d2t is not None:
+        head = SomeRows(head.weight, absolute_ids(d2t, config.target.vocab))
     fused = fuse(tied, tensors, target.device, target.dtype)
-    shared = replace(fused, embed=weights.embed, head=weights.head)
+    shared = replace(fused, embed=weights.embed, head=head)
     return LlamaTarget(tied, shared, RopeTable(config.rope, config.target.head_dim, target.device))

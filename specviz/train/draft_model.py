@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from specviz.heads.dflash_vocab import offsets
 from specviz.heads.layers import DecoderLayer, LayerShape, Turns
+from specviz.heads.small_llama import D2T
 from specviz.models.llama_config import LlamaConfig
 from specviz.train.batches import Batch
 from specviz.train.course import Loss, favourites
@@ -108,6 +110,7 @@ class DraftModelCourse:
         self.module, self.depth = model, 4
         self._tables, self._settings, self._frequent = tables, settings, ids
         self._all = Vocabulary(None, len(tables.embed), tables.embed.device)
+        self._drafted = Vocabulary(ids, len(tables.embed), tables.embed.device)
 
     def loss(self, batch: Batch, seed: int) -> Loss:
         said = batch.tokens[batch.supervised]
@@ -131,8 +134,8 @@ class DraftModelCourse:
     def hits(self, batch: Batch) -> Tensor:
         hidden = self.module(batch.tokens, self._tables.embed)
         text, at = batch.supervised[:, 1:].nonzero(as_tuple=True)
-        head = self._tables.head
-        said = favourites(lambda h: F.linear(h, head.to(h.dtype)), hidden[text, at], self._all)
+        head = self._drafted.rows(self._tables.head)
+        said = favourites(lambda h: F.linear(h, head.to(h.dtype)), hidden[text, at], self._drafted)
         right = torch.zeros(batch.tokens.shape, dtype=torch.bool, device=batch.tokens.device)
         right[text, at] = said == batch.tokens[text, at + 1]
         ahead = [F.pad(right[:, j:], (0, min(j, right.shape[1]))) for j in range(self.depth)]
@@ -145,6 +148,7 @@ class DraftModelCourse:
             f"model.{name}": tensor.detach().to(torch.bfloat16).contiguous().cpu()
             for name, tensor in self.module.state_dict().items()
         }
+        tensors[D2T] = offsets(self._frequent.cpu())
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
         text = json.dumps(self._settings, indent=2, sort_keys=True)
         (folder / "config.json").write_text(text + "\n", "utf-8")
