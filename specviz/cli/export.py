@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from specviz.cli import Commands
     from specviz.heads.base import Head
 
-FORMATS = ("zlab", "deepspec", "eagle", "speculators")
+PACKED = "packed"  # no layout: int8 weights, for shipping
+FORMATS = ("zlab", "deepspec", "eagle", "speculators", PACKED)
 
 
 def add_command(commands: "Commands") -> None:
@@ -88,6 +89,8 @@ def _write_head(args: argparse.Namespace) -> int:
     """Read a head, write it in bf16 in another layout, and read that back."""
     if args.format is None or args.out is None:
         raise ConfigError(_("a head needs both --format and --out"))
+    if args.format == PACKED:
+        return _pack(args)
     import torch
 
     from specviz.heads import load as heads
@@ -116,6 +119,23 @@ def _write_head(args: argparse.Namespace) -> int:
     else:
         text = _("{head}: read as {read_as}, written as {format} in bfloat16 to {out}")
         sys.stdout.write(text.format(**facts) + "\n")
+    return 0
+
+
+def _pack(args: argparse.Namespace) -> int:
+    """Write a copy of a head or draft model with a byte for each weight."""
+    from specviz.heads.packing import pack
+    from specviz.models.load import load
+
+    out = Path(args.out)
+    pack(Path(args.head), out, load(args.model, device="cpu", dtype="bfloat16").target)
+    size = sum(file.stat().st_size for file in out.iterdir())
+    facts = {"head": args.head, "out": args.out, "format": PACKED, "dtype": "int8", "bytes": size}
+    if args.json:
+        sys.stdout.write(json.dumps(facts) + "\n")
+    else:
+        text = _("{head}: written in int8 to {out}, {megabytes:.2f} MB")
+        sys.stdout.write(text.format(head=args.head, out=out, megabytes=size / 1e6) + "\n")
     return 0
 
 

@@ -46,10 +46,7 @@ class Trainer:
         self.course, self.source, self.recipe, self.folder = course, source, recipe, folder
         self.module = course.module
         self.device = next(self.module.parameters()).device
-        for part in self.module.modules():
-            if isinstance(part, nn.RMSNorm):
-                part.register_forward_pre_hook(_widen)
-                part.register_forward_hook(_narrow)
+        cast_norms(self.module)
         self.optimizer = Optimizer(self.module, recipe.optimizer, recipe.betas, recipe.weight_decay)
         self._rate = Cosine(peak=recipe.rate, steps=recipe.steps, warmup=recipe.warmup)
         self._trained = [i for i, e in enumerate(source.examples) if not e.held_out]
@@ -147,6 +144,14 @@ class Trainer:
     def _autocast(self) -> torch.autocast:
         on = self.recipe.autocast
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=on)
+
+
+def cast_norms(module: nn.Module) -> None:
+    """Let autocast reach the norms of a module, which it leaves in the dtype they are given."""
+    for part in module.modules():
+        if isinstance(part, nn.RMSNorm):
+            part.register_forward_pre_hook(_widen)
+            part.register_forward_hook(_narrow)
 
 
 def _widen(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

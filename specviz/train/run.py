@@ -12,13 +12,13 @@ from specviz.errors import ConfigError
 from specviz.models.llama import LlamaTarget
 from specviz.models.load import Loaded
 from specviz.models.store import Progress, silent
-from specviz.train.build import Builder, taps_to_cache
+from specviz.train.build import Builder
 from specviz.train.card import Provenance, write_card
-from specviz.train.corpus import read_corpora
 from specviz.train.data import Answering, answer_prompts
-from specviz.train.features import Joined, Recomputed, Source, extract
+from specviz.train.features import Source
 from specviz.train.loop import BEST, Report, Trainer
 from specviz.train.recipe import Recipe
+from specviz.train.saved import Texts
 from specviz.words import _
 
 VOCABULARY = "draft_ids.json"
@@ -57,15 +57,9 @@ def prepare(
         data = (*data, responses)
     if not data:
         raise ConfigError(_("there is nothing to train on; give --data or --prompts"))
-    target, taps = own_target(loaded), taps_to_cache(loaded.target.config.layers)
-    sources: list[Source] = []
-    for path in data:
-        examples = read_corpora([path], request.rows)
-        if request.features is None:
-            sources.append(Recomputed(target, examples, taps))
-        else:
-            sources.append(extract(target, examples, request.features / path.stem, taps, progress))
-    return Joined(sources), replace(request, data=data, prompts=None)
+    texts = Texts(data=data, rows=request.rows, features=request.features)
+    source = texts.open(own_target(loaded), progress)
+    return source, replace(request, data=data, prompts=None)
 
 
 def train(
