@@ -12,6 +12,9 @@ ART = Path(__file__).parent / "specviz" / "ui" / "components"
 st.set_page_config(page_title="specviz", page_icon=str(ART / "icon.svg"), layout="wide")
 st.logo(str(ART / "logo.svg"), icon_image=str(ART / "icon.svg"), size="large")
 st.navigation(
-    [st.Page("pages/step.py", title=_("Step"), icon=":material/skip_next:", default=True)],
-    position="hidden",
+    [
+        st.Page("pages/step.py", title=_("Step"), icon=":material/skip_next:", default=True),
+        st.Page("pages/hardware.py", title=_("Hardware fit"), icon=":material/memory:"),
+    ],
+    position="top",
 ).run()

@@ -1,0 +1,5 @@
+"""A model, a GPU and a load: which drafter and D fit, and how to serve them."""
+
+from specviz.ui import hardware
+
+hardware.show()
