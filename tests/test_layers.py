@@ -66,9 +66,22 @@ def test_imports_point_up_the_list(path: Path) -> None:
             )
 
 
-def test_kernels_know_nothing_of_specviz() -> None:
-    for path in ROOT.glob("kernels/**/*.py"):
-        assert not [module for module in imports(path) if module.startswith("specviz")], path
+def test_kernels_import_torch_and_triton_only() -> None:
+    paths = list(ROOT.glob("kernels/**/*.py"))
+    assert paths
+    for path in paths:
+        tops = {module.partition(".")[0] for module in imports(path)}
+        assert tops <= {"torch", "triton", "kernels", *sys.stdlib_module_names}, path
+        assert path.read_text().count("\n") <= 300, path
+
+
+def test_kernels_stay_a_namespace_for_the_package_of_the_same_name() -> None:
+    assert not (ROOT / "kernels" / "__init__.py").exists()
+
+
+def test_references_of_kernels_can_be_read_at_a_glance() -> None:
+    for path in (*ROOT.glob("kernels/*/reference.py"), *ROOT.glob("kernels/*/probs.py")):
+        assert path.read_text().count("\n") <= 40, path
 
 
 def test_a_trace_opens_without_torch_transformers_or_streamlit() -> None:

@@ -15,7 +15,7 @@ TARGETS = ["help", "setup", "run", "check", "test", "bench", "notebooks", "clean
 def requirements(name: str) -> dict[str, str]:
     lines = (ROOT / name).read_text("utf-8").splitlines()
     kept = [line for line in lines if line and not line.startswith(("#", "-r"))]
-    return dict(line.split("==") for line in kept)
+    return dict(line.partition(";")[0].strip().split("==") for line in kept)
 
 
 def project() -> dict:
@@ -54,6 +54,14 @@ def test_the_running_interpreter_has_the_pinned_packages():
     pins = requirements("requirements.txt") | requirements("requirements-dev.txt")
     found = {name: version(name).split("+")[0] for name in pins}
     assert found == pins
+
+
+def test_triton_is_the_one_that_torch_asks_for():
+    from importlib.metadata import requires
+
+    asked = [line for line in requires("torch") or () if line.startswith("triton==")]
+    pinned = requirements("requirements-dev.txt")["triton"]
+    assert all(re.match(r"triton==([\d.]+)", line)[1] == pinned for line in asked)
 
 
 def test_the_distribution_is_not_called_like_the_astronomy_tool():

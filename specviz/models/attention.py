@@ -1,10 +1,15 @@
 """Attention over the cache with the query heads of a group packed as rows: K and V never repeat."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from specviz.models.layers import FEW_ROWS
+
+# (q, k, v, mask of `pack_mask`) -> what `attend` returns
+Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def pack_mask(mask: Tensor, group_size: int, dtype: torch.dtype) -> Tensor:

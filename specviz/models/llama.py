@@ -11,7 +11,7 @@ from specviz.cache.kv import CacheShape, KVCache
 from specviz.cancel import check_cancelled
 from specviz.errors import ConfigError, DraftError, PromptError
 from specviz.events import Draft
-from specviz.models.attention import attend, pack_mask
+from specviz.models.attention import Attention, attend, pack_mask
 from specviz.models.limits import check_ids, check_path, check_room
 from specviz.models.llama_config import LlamaConfig
 from specviz.models.llama_weights import LayerWeights, LlamaWeights, fuse
@@ -35,6 +35,8 @@ class Step:
 
 class LlamaTarget:
     """A Llama-family model and the KV cache of one sequence; implements `Target`."""
+
+    attention: Attention = staticmethod(attend)  # a measurement puts another in its place
 
     def __init__(
         self, config: LlamaConfig, weights: LlamaWeights, rope: RopeTable, taps: Sequence[int] = ()
@@ -199,7 +201,7 @@ class LlamaTarget:
             q, k, v = self._project(index, layer, layer.input_norm(hidden), step)
             if index == len(w.layers) - 1 and not last_layer:
                 return hidden
-            attended = attend(q, k, v, step.masks[self.llama.windows[index]])
+            attended = self.attention(q, k, v, step.masks[self.llama.windows[index]])
             hidden = layer.o(attended).add_(hidden)
             gate, up = layer.gate_up(layer.post_norm(hidden)).chunk(2, dim=-1)
             hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)

@@ -1,0 +1,7 @@
+"""`python -m kernels.checks`."""
+
+import sys
+
+from kernels.checks import main
+
+sys.exit(main())
