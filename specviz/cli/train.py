@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from specviz.train.recipe import Recipe
     from specviz.train.run import Request
 
-PATHS = ("target", "data", "prompts", "features", "out")
+PATHS = ("target", "data", "prompts", "features", "start", "out")
 # field of Recipe: what it says in the help
 SETTINGS = {
     "steps": "steps in all",
@@ -39,6 +39,7 @@ SETTINGS = {
     "layers": "decoder layers (dflash, dspark, draft_model)",
     "block": "rows of a block (dflash, dspark)",
     "anchors": "blocks per text and step (dflash, dspark)",
+    "first_row": "of a block that drafts: 0 the anchor, 1 the first mask (dflash, dspark)",
     "slot_weights": "decay or pace (dflash)",
     "gamma": "of the decay by slot (dflash, dspark)",
     "rank": "of the Markov head (dspark)",
@@ -72,6 +73,9 @@ def add_command(commands: "Commands") -> None:
     )
     group.add_argument(
         "--prepare", action="store_true", help="stop once texts and features are there"
+    )
+    group.add_argument(
+        "--start", metavar="DIR", help="head whose equally named weights to begin with"
     )
     group.add_argument("--until", type=int, metavar="STEP", help="stop there; a later run goes on")
     group = parser.add_argument_group("recipe", "defaults depend on the scheme")
@@ -157,6 +161,7 @@ def request_of(args: argparse.Namespace, wanted: "Recipe") -> "Request":
         features=None if args.on_the_fly else features,
         out=out,
         until=args.until,
+        start=Path(args.start) if args.start else None,
         command=reproduce(args),
     )
 

@@ -96,6 +96,7 @@ class Builder:
             layers=r.layers,
             block=r.block,
             rank=r.rank if spark else None,
+            first_row=r.first_row,
             intermediate=r.intermediate,
         )
         taps = default_taps(self._layers)

@@ -23,6 +23,7 @@ class BlockShape:
     block: int = 8
     mask_token: int = 0
     rank: int | None = None
+    first_row: int = 1
     intermediate: int | None = None
 
 
@@ -49,7 +50,7 @@ def make_block_head(
         block=shape.block,
         mask_token=shape.mask_token,
         taps=tuple(taps),
-        anchor_predicts=shape.rank is not None,
+        anchor_predicts=shape.first_row == 0,
         dspark=None if shape.rank is None else DSparkShape(rank=shape.rank),
     )
     make = DFlashHead if shape.rank is None else DSparkHead

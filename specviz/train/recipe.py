@@ -42,6 +42,7 @@ class Recipe:
     layers: int = 2
     block: int = 6  # rows of a block; further slots are all but never reached
     anchors: int = 64  # blocks per text
+    first_row: int = 1  # of a block that drafts: 0 is the anchor's own, 1 the first mask
     slot_weights: str = "decay"  # or "pace"
     gamma: float = 2.0  # of the decay
     rank: int = 32  # of the Markov head
@@ -61,6 +62,7 @@ class Recipe:
         require(self.clip > 0, "clip", self.clip, _("above 0"))
         require(0 <= self.hard <= 1, "hard", self.hard, _("0 to 1"))
         require(self.block >= 2, "block", self.block, _("2 or more"))
+        require(self.first_row in (0, 1), "first_row", self.first_row, _("0 or 1"))
         require(self.optimizer in KINDS, "optimizer", self.optimizer, ", ".join(KINDS))
         weights = ("decay", "pace")
         require(self.slot_weights in weights, "slot_weights", self.slot_weights, "decay, pace")
@@ -80,8 +82,8 @@ def default_recipe(scheme: str) -> Recipe:
     if scheme == "mtp":
         return replace(recipe, step_decay=0.6, hard=0.5)
     if scheme in ("dflash", "dspark"):
-        depth = recipe.block - 1 if scheme == "dflash" else recipe.block
-        return replace(recipe, batch_tokens=1024, hard=0.5, depth=depth, intermediate=1024)
+        first = 1 if scheme == "dflash" else 0
+        return replace(recipe, batch_tokens=1024, hard=0.5, first_row=first, intermediate=1024)
     if scheme == "draft_model":
         return replace(recipe, layers=3)
     return recipe

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from specviz.errors import ConfigError
+from specviz.heads.load import load
 from specviz.models.llama import LlamaTarget
 from specviz.models.load import Loaded
 from specviz.models.store import Progress, silent
@@ -36,6 +37,7 @@ class Request:
     features: Path | None = None  # one cache for each file in it; None: made anew each time
     out: Path
     until: int | None = None  # step to stop at for now
+    start: Path | None = None  # a head whose weights of equal name and shape to begin with
     command: str = ""
 
 
@@ -75,6 +77,8 @@ def train(
     builder = Builder(own_target(loaded), source, request.recipe, ids)
     write_ids(request.out, builder.ids)
     course = builder.course()
+    if request.start is not None:
+        begin_with(course.module, load(request.start, loaded.target))
     trainer = Trainer(course, source, request.recipe, request.out)
     trainer.run(tell, request.until)
     best = request.out / BEST
@@ -91,6 +95,19 @@ def train(
     )
     write_card(best, trainer.state, provenance)
     return best
+
+
+def begin_with(module: nn.Module, other: nn.Module) -> None:
+    """Copy weights whose name and shape are the same: DSpark begins with a trained DFlash trunk.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    mine, theirs = module.state_dict(), other.state_dict()
+    alike = {n: t for n, t in theirs.items() if n in mine and mine[n].shape == t.shape}
+    if not alike:
+        raise ConfigError(_("the head to start with has no weight of this one's names and shapes"))
+    module.load_state_dict(alike, strict=False)
 
 
 def read_ids(out: Path) -> Tensor | None:

@@ -12,6 +12,7 @@ from specviz.drafters.draft_model import DraftModelDrafter
 from specviz.drafters.dspark import DSparkDrafter
 from specviz.drafters.eagle3 import Eagle3Drafter
 from specviz.drafters.mtp import MtpDrafter
+from specviz.errors import ConfigError
 from specviz.heads import load as heads
 from specviz.heads.base import Head
 from specviz.heads.dflash import DFlashHead
@@ -27,6 +28,7 @@ from specviz.train.corpus import Example
 from specviz.train.evaluate import held_out, walk
 from specviz.train.loop import Trainer
 from specviz.train.recipe import SCHEMES
+from specviz.train.run import begin_with
 from tests.train.tiny_corpus import Bench, bench, tiny_recipe
 
 OPTIONS = DrafterOptions()
@@ -127,3 +129,21 @@ def test_teacher_forced_rounds_are_those_of_a_session(
             accepted.append(expected)
             at += expected + 1
     assert len(set(accepted)) > 1  # the test saw rounds of several lengths
+
+
+def test_dspark_begun_with_a_trained_dflash_drafts_what_that_drafts(
+    world: Bench, tmp_path: Path
+) -> None:
+    recipe = tiny_recipe("dflash", steps=6, measure_every=6, rate=4e-3)
+    trainer = Trainer(
+        Builder(world.target, world.source, recipe).course(), world.source, recipe, tmp_path
+    )
+    trainer.run(lambda report: None)
+    fresh = Builder(world.target, world.source, tiny_recipe("dspark", first_row=1)).course()
+    batch = collate(world.source, range(8), torch.device("cpu"))
+    before, wanted = fresh.hits(batch), trainer.course.hits(batch)
+    begin_with(fresh.module, trainer.module)
+    assert torch.equal(fresh.hits(batch), wanted)
+    assert not torch.equal(before, wanted)
+    with pytest.raises(ConfigError, match="no weight of this one's names"):
+        begin_with(torch.nn.Linear(3, 3), trainer.module)
