@@ -24,6 +24,7 @@ __all__ = [
     "choose",
     "pack_bits",
     "plan_of",
+    "prepare",
     "tree_attention",
     "tree_bits",
     "unavailable",
@@ -45,7 +46,7 @@ def tree_attention(inputs: Inputs, how: Attend, choices: Choices | None = None) 
     Raises:
         BackendUnavailable: the backend asked for cannot run this here.
     """
-    return _runner(choose(inputs, how, choices).backend, inputs, how)()
+    return prepare(choose(inputs, how, choices).backend, inputs, how)()
 
 
 def choose(inputs: Inputs, how: Attend, choices: Choices | None = None) -> Choice:
@@ -58,10 +59,11 @@ def choose(inputs: Inputs, how: Attend, choices: Choices | None = None) -> Choic
     refused: dict[str, str] = {b: why for b in BACKENDS if (why := unavailable(b, q, how.chain))}
     if not q.is_cuda:
         return Choice("sdpa", "on a CPU, where nothing else runs compiled", refused=refused)
-    left = {b: _runner(b, inputs, how) for b in BACKENDS if b not in refused}
     name = torch.cuda.get_device_name(q.device)
     key = f"{name} | {shape_class(inputs.problem(how.longest), q.dtype, how.chain)}"
-    return (_process_choices() if choices is None else choices).choose(key, left, refused)
+    left = [b for b in BACKENDS if b not in refused]
+    known = _process_choices() if choices is None else choices
+    return known.choose(key, left, lambda backend: prepare(backend, inputs, how), refused)
 
 
 def unavailable(backend: Backend, q: Tensor, chain: bool) -> str:
@@ -88,7 +90,11 @@ def plan_of(inputs: Inputs, how: Attend) -> Plan:
     return make_plan(problem, device, how.scale, how.block_m, how.splits)
 
 
-def _runner(backend: Backend, inputs: Inputs, how: Attend) -> Callable[[], Tensor]:
+def prepare(backend: Backend, inputs: Inputs, how: Attend) -> Callable[[], Tensor]:
+    """Return what runs the call, masks made: may be called again after the tensors changed.
+
+    Only the lengths in `past` must stay as they were for backends with a mask, flex and sdpa.
+    """
     if backend == "triton":
         from kernels.tree_attention import triton as ours
 
@@ -96,14 +102,14 @@ def _runner(backend: Backend, inputs: Inputs, how: Attend) -> Callable[[], Tenso
     if backend == "flash":
         from kernels.tree_attention import flash
 
-        return lambda: flash.tree_attention(inputs, how)
+        return flash.prepare(inputs, how)
     if backend == "flex":
         from kernels.tree_attention import flex
 
-        return lambda: flex.tree_attention(inputs, how)
+        return flex.prepare(inputs, how)
     from kernels.tree_attention import sdpa
 
-    return lambda: sdpa.tree_attention(inputs, how)
+    return sdpa.prepare(inputs, how)
 
 
 @lru_cache

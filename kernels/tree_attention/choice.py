@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -50,20 +50,24 @@ class Choices:
                 self.made = {key: Choice(**value) for key, value in kept.items()}
 
     def choose(
-        self, key: str, candidates: Mapping[Backend, Callable[[], Tensor]], refused: dict[str, str]
+        self,
+        key: str,
+        candidates: Sequence[Backend],
+        prepare: Callable[[Backend], Callable[[], Tensor]],
+        refused: dict[str, str],
     ) -> Choice:
         """Return the fastest of `candidates`, measured the first time that `key` is seen."""
         if key in self.made:
             return self.made[key]
         if len(candidates) == 1 or torch.cuda.is_current_stream_capturing():
-            only = next(iter(candidates))
+            only = candidates[0]
             why = "the only one" if len(candidates) == 1 else "not measured: a graph was captured"
             return Choice(only, why, refused=refused)
         refused = dict(refused)
         seconds = dict[str, float]()
-        for backend, run in candidates.items():
+        for backend in candidates:
             try:
-                seconds[backend] = _seconds(run)
+                seconds[backend] = _seconds(prepare(backend))
             except _failures() as error:
                 refused[backend] = f"failed when it was measured: {str(error).splitlines()[0]}"
         if not seconds:

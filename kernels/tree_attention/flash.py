@@ -28,8 +28,12 @@ def missing() -> str:
     return ""
 
 
-def tree_attention(inputs: Inputs, how: Attend) -> Tensor:
-    """Run a chain, which causal masking describes."""
+def prepare(inputs: Inputs, how: Attend) -> Callable[[], Tensor]:
+    """Return a call that runs a chain, which causal masking describes."""
+    return lambda: _run(inputs, how)
+
+
+def _run(inputs: Inputs, how: Attend) -> Tensor:
     version, attend = _entry()
     used = inputs.past + inputs.rows
     k, v = inputs.k.transpose(1, 2), inputs.v.transpose(1, 2)  # it wants tokens before heads

@@ -1,5 +1,6 @@
 """torch's flex_attention: the mask is code. Compiled on a GPU, step by step on a CPU."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol, cast
 
@@ -43,15 +44,21 @@ def block_mask(past: Tensor, ancestors: Tensor, rows: int, total: int) -> BlockM
     return create_block_mask(seen, len(past), None, rows, total, device=past.device)
 
 
-def tree_attention(inputs: Inputs, how: Attend) -> Tensor:
-    """Run a chain or tree; keys up to `longest` + rows are read."""
+def prepare(inputs: Inputs, how: Attend) -> Callable[[], Tensor]:
+    """Make the mask, once for all layers of a pass; keys up to `longest` + rows are read."""
     total = how.longest + inputs.rows
-    out = _attend(inputs.q.is_cuda)(
-        inputs.q.transpose(1, 2),
-        inputs.k[:, :, :total],
-        inputs.v[:, :, :total],
-        block_mask=block_mask(inputs.past, inputs.ancestors, inputs.rows, total),
-        scale=how.scale,
-        enable_gqa=inputs.group > 1,
-    )
-    return out.transpose(1, 2)
+    mask = block_mask(inputs.past, inputs.ancestors, inputs.rows, total)
+    attend = _attend(inputs.q.is_cuda)
+
+    def run() -> Tensor:
+        out = attend(
+            inputs.q.transpose(1, 2),
+            inputs.k[:, :, :total],
+            inputs.v[:, :, :total],
+            block_mask=mask,
+            scale=how.scale,
+            enable_gqa=inputs.group > 1,
+        )
+        return out.transpose(1, 2)
+
+    return run

@@ -1,5 +1,7 @@
 """torch's attention on rows packed by hand: K and V never repeat. The path of a CPU."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -22,14 +24,18 @@ def packed_mask(past: Tensor, ancestors: Tensor, total: int, batch: int) -> Tens
     return torch.where((new < 0)[:, None], True, drafted)
 
 
-def tree_attention(inputs: Inputs, how: Attend) -> Tensor:
-    """Run a chain or tree; keys up to `longest` + rows are read."""
+def prepare(inputs: Inputs, how: Attend) -> Callable[[], Tensor]:
+    """Make the mask, once for all layers of a pass; keys up to `longest` + rows are read."""
     batch, rows, group = inputs.batch, inputs.rows, inputs.group
     kv_heads, head_dim, total = inputs.kv_heads, inputs.head_dim, how.longest + inputs.rows
-    packed = inputs.q.view(batch, rows, kv_heads, group, head_dim).permute(0, 2, 3, 1, 4)
-    packed = packed.reshape(batch, kv_heads, group * rows, head_dim)
     mask = packed_mask(inputs.past, inputs.ancestors, total, batch).repeat(1, group, 1)[:, None]
-    k, v = inputs.k[:, :, :total], inputs.v[:, :, :total]
-    out = F.scaled_dot_product_attention(packed, k, v, attn_mask=mask, scale=how.scale)
-    out = out.view(batch, kv_heads, group, rows, head_dim).permute(0, 3, 1, 2, 4)
-    return out.reshape(batch, rows, kv_heads * group, head_dim)
+
+    def run() -> Tensor:
+        packed = inputs.q.view(batch, rows, kv_heads, group, head_dim).permute(0, 2, 3, 1, 4)
+        packed = packed.reshape(batch, kv_heads, group * rows, head_dim)
+        k, v = inputs.k[:, :, :total], inputs.v[:, :, :total]
+        out = F.scaled_dot_product_attention(packed, k, v, attn_mask=mask, scale=how.scale)
+        out = out.view(batch, kv_heads, group, rows, head_dim).permute(0, 3, 1, 2, 4)
+        return out.reshape(batch, rows, kv_heads * group, head_dim)
+
+    return run

@@ -97,6 +97,19 @@ class KVCache:
         """Tapped hidden states of the cached tokens [length, taps, hidden]."""
         return self._taps.data[: self.length]
 
+    @property
+    def storage(self) -> Tensor:
+        """Keys [:, 0] and values [:, 1] with all room: [layers, 2, kv_heads, capacity, head_dim].
+
+        The tensor stays in place until `reserve` makes a larger one.
+        """
+        return self._kv.data
+
+    @property
+    def taps_storage(self) -> Tensor:
+        """Tapped hidden states with all room [capacity, taps, hidden]."""
+        return self._taps.data
+
     def reserve(self, rows: int) -> int:
         """Make room for `rows` tokens past `length`; return the number of keys `write` returns."""
         total = in_blocks(self.length + rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -19,6 +20,9 @@ from specviz.models.rope import RopeTable
 from specviz.models.target import TargetConfig
 from specviz.verify.masks import ancestor_mask, draft_positions, key_mask, within_window
 from specviz.words import _
+
+if TYPE_CHECKING:
+    from specviz.models.device_pass import DevicePass
 
 PIECE = 512  # tokens per prefill pass: bounds the mask and the activations
 
@@ -57,6 +61,7 @@ class LlamaTarget:
         self._rope = rope
         self._cache = self._empty_cache()
         self._scored: Draft | None = None
+        self.on_device = self._device_pass()
 
     @classmethod
     def from_tensors(
@@ -116,6 +121,9 @@ class LlamaTarget:
         check_ids((root, *draft.tokens), self.config, DraftError)
         check_room(1 + len(draft), self.length, self.config, DraftError)
         self._scored = draft
+        if self.on_device is not None:
+            # a copy: the next pass over as many rows writes where this one did
+            return self.on_device.score(root, draft, self._cache).clone()
         return self.head(self._forward(root, draft))
 
     def commit(self, path: Sequence[int]) -> None:
@@ -141,6 +149,14 @@ class LlamaTarget:
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
         return self.weights.head(hidden).float()
+
+    def _device_pass(self) -> "DevicePass | None":
+        """Return the pass of a GPU; None on other devices and for layers with a window."""
+        if self.device.type != "cuda" or set(self.llama.windows) != {None}:
+            return None
+        from specviz.models.device_pass import DevicePass
+
+        return DevicePass(self.llama, self.weights, self._rope, self.taps)
 
     def _empty_cache(self) -> KVCache:
         c = self.config

@@ -1,15 +1,18 @@
 """`tree_attention` on a CPU: two more backends, the choice among them, what is refused."""
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from kernels.checks.attention import DEEP, FLAT, SMALL, Case, agrees
 from kernels.errors import BackendUnavailable, KernelError
 from kernels.tree_attention import (
     Attend,
+    Backend,
     Choices,
     Inputs,
     chain_bits,
@@ -69,13 +72,16 @@ def test_the_choice_says_why_it_was_made_and_why_others_were_not() -> None:
 
 
 def test_what_was_measured_once_is_remembered_across_processes(tmp_path: Path) -> None:
+    def never(backend: Backend) -> Callable[[], Tensor]:
+        raise AssertionError(f"{backend} was measured again")
+
     path = tmp_path / "choices" / "attention.json"
     first = Choices(path)
     first.made["a device | a shape"] = kept = Choice(
         "flex", "it was", {"flex": 1e-5}, {"flash": "no"}
     )
     first._keep()
-    assert Choices(path).choose("a device | a shape", {}, {}) == kept
+    assert Choices(path).choose("a device | a shape", [], never, {}) == kept
     path.write_text("{broken")
     assert Choices(path).made == {}
 
