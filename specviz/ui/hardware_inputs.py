@@ -20,6 +20,7 @@ from specviz.ui.hardware_link import DEFAULTS, MOST, PASTED, choices, key, read
 from specviz.words import _
 
 AUTO = "auto"
+SKETCH = '{"model_type": "llama", ...}'
 WEIGHTS = {AUTO: None, "bfloat16": 2.0, "fp8": 1.0, "fp4": 4.25 / 8}
 CACHE = {"bfloat16": 2.0, "fp8": 1.0}
 SOURCES = ("published", "rate", "run", "file")
@@ -68,7 +69,7 @@ def _model() -> ModelShape:
         _("config.json of any model on the hub"),
         key="hw_config",
         height=180,
-        placeholder='{"model_type": "llama", ...}',
+        placeholder=SKETCH,
         persist_state="session",
     )
     if not (text or "").strip():
