@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from specviz.cli import advise, bench, doctor, export, measure, run, terminal, trace, train
+from specviz.cli import advise, bench, doctor, export, gpu_check, measure, run, sweep, terminal, trace, train
 from specviz.errors import SpecvizError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Progress goes to standard error; results, text or JSON, to standard output.",
     )
     commands = top.add_subparsers(required=True, metavar="command")
-    for module in (run, trace, doctor, bench, train, measure, advise, export):
+    for module in (run, trace, doctor, bench, sweep, train, measure, advise, export, gpu_check):
         module.add_command(commands)
     return top
 

@@ -1,0 +1,216 @@
+"""Speedup against D and G, measured: every task of a plan, each once, results as they come."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from specviz.bench import sweep_groups as groups
+from specviz.bench.drafts import load_draft
+from specviz.bench.runner import Request, decode, environment, open_session, to_trace
+from specviz.bench.sweep_log import Folder, Head, Log, left, missing, options
+from specviz.bench.sweep_plan import Decode, Plan, Task, schedule
+from specviz.bench.sweep_time import kernel_passes, model_passes
+from specviz.config import SamplingParams, SessionConfig
+from specviz.errors import ConfigError, ModelError
+from specviz.events import Finish
+from specviz.heads.base import Head as Network
+from specviz.metrics import summarise
+from specviz.metrics.sweep import Sample
+from specviz.models.load import Loaded
+from specviz.session import DecodeSession
+from specviz.traces.schema import Trace
+from specviz.words import _
+
+WARM_UP = 8  # tokens
+Draft = Loaded | Network | None
+
+
+def find_drafts(
+    loaded: Loaded, plan: Plan
+) -> tuple[dict[str, "Loaded | Network | None"], dict[str, str]]:
+    """Load what every scheme drafts with; schemes that lack it come with the reason instead."""
+    found: dict[str, Loaded | Network | None] = {}
+    reasons: dict[str, str] = {}
+    for scheme in plan.schemes:
+        config = SessionConfig(scheme=scheme, options=plan.options)
+        try:
+            draft = load_draft(loaded, config)
+        except (ModelError, ConfigError) as error:
+            reasons[scheme] = str(error)
+            continue
+        if scheme == "draft_model" and draft is None:
+            reasons[scheme] = _("No draft model is given, and none is shipped for this target.")
+        else:
+            found[scheme] = draft
+    return found, reasons
+
+
+class Sweep:
+    """Runs a plan into a log. Iterate: each `next()` is one more measurement in the log."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        plan: Plan,
+        log: Log,
+        turn: AbstractContextManager[object] | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Find the drafters and open the log; nothing is measured yet.
+
+        Args:
+            loaded: the target.
+            plan: what to measure; schemes without a drafter are left out, with the reason.
+            log: takes the results, and knows what was measured before.
+            turn: held during each measurement, where others use the same machine.
+            stop: asked between rounds; what is unfinished then is not kept.
+
+        Raises:
+            ConfigError: No scheme can draft here, or the log is of something else.
+        """
+        self.loaded, self.log, self.stop = loaded, log, stop
+        self._turn = turn or nullcontext()
+        self._drafts, reasons = find_drafts(loaded, plan)
+        log.results.unavailable.update(reasons)
+        if not self._drafts:
+            raise ConfigError(" ".join(dict.fromkeys(reasons.values())))
+        room = loaded.target.config.context // 2
+        self.plan = replace(plan, schemes=tuple(self._drafts), rows=min(plan.rows, room))
+        own = loaded.target.config.group_size
+        exact = groups.divisors(loaded.target) if "exact" in plan.groups else ()
+        twins = groups.twins(loaded.target)
+        self.tasks = tuple(schedule(self.plan, own, exact, twins))
+        self._targets: dict[tuple[str, int], Loaded] = {("exact", own): loaded}
+        self._warm: set[tuple[str, int]] = set()
+        log.open(self._head())
+        self.todo = [task for task in self.tasks if missing(task, log.results)]
+
+    @property
+    def total(self) -> int:
+        return len(self.tasks)
+
+    def __iter__(self) -> Iterator[Task]:
+        for task in self.todo:
+            if self.stop():
+                return
+            with self._turn:
+                if not self._do(task):
+                    return
+            yield task
+
+    def _head(self) -> Head:
+        shape, plan = self.loaded.target.config, self.plan
+        return Head(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=shape.name,
+            sha=shape.sha,
+            group_size=shape.group_size,
+            heads=shape.heads,
+            tokens=plan.tokens,
+            seed=plan.seed,
+            chat=plan.chat,
+            options=options(plan),
+            environment=environment(self.loaded),
+        )
+
+    def _do(self, task: Task) -> bool:
+        """Measure one task into the log; False if it was stopped."""
+        if isinstance(task, Decode):
+            return self._decode(task)
+        rest = left(task, self.log.results)
+        if rest.mode == "kernel":
+            found = kernel_passes(self.loaded.target, rest, self.stop)
+        else:
+            target = self._with_group(rest.mode, rest.group_size).target
+            found = model_passes(target, rest, self.stop)
+        for one in found:
+            self.log.add_pass(one)
+        return not self.stop()
+
+    def _with_group(self, mode: str, group: int) -> Loaded:
+        """Return the target with another G; only one beside its own is kept in memory."""
+        if (mode, group) not in self._targets:
+            make: Mapping[str, Callable[..., groups.LlamaTarget]] = {
+                "exact": groups.exact,
+                "twin": groups.twin,
+            }
+            own, *_others = self._targets.items()
+            made = replace(self.loaded, target=make[mode](self.loaded.target, group))
+            self._targets = dict([own, ((mode, group), made)])
+        return self._targets[mode, group]
+
+    def _decode(self, task: Decode) -> bool:
+        cell = task.cell
+        loaded = self._with_group(cell.mode, cell.group_size)
+        draft = self._drafts.get(cell.scheme)
+        request = self._request(task)
+        if (cell.scheme, cell.group_size) not in self._warm:
+            short = replace(request, params=replace(request.params, max_tokens=WARM_UP))
+            decode(open_session(loaded, short, draft), lambda _round: not self.stop())
+            self._warm.add((cell.scheme, cell.group_size))
+        session = open_session(loaded, request, draft)
+        decode(session, lambda _round: not self.stop())
+        if session.finish is None:
+            return False
+        sample = self._sample(task, session)
+        trace = self._trace(session, loaded, request, draft) if sample.trace else None
+        self.log.add_sample(sample, trace)
+        return True
+
+    def _request(self, task: Decode) -> Request:
+        cell, plan = task.cell, self.plan
+        return Request(
+            prompt=task.prompt.text,
+            chat=plan.chat,
+            params=SamplingParams(
+                max_tokens=plan.tokens, temperature=cell.temperature, seed=plan.seed
+            ),
+            config=SessionConfig(
+                scheme=cell.scheme,
+                draft_length=cell.draft_length,
+                detail="off",
+                options=plan.options,
+            ),
+            title=task.prompt.title or task.prompt.id,
+        )
+
+    def _trace(
+        self, session: DecodeSession, loaded: Loaded, request: Request, draft: Draft
+    ) -> Trace:
+        trace = to_trace(session, loaded, request, draft=draft)
+        return trace if trace.finish else replace(trace, finish=Finish("cancelled"))
+
+    def _sample(self, task: Decode, session: DecodeSession) -> Sample:
+        found, cell = summarise(session.rounds), task.cell
+        own = cell.group_size == self.loaded.target.config.group_size
+        name = f"{cell.scheme}-{cell.draft_length}-{cell.temperature:g}-{task.prompt.id}.json.gz"
+        # A file's name must not be able to lead out of the folder, whatever the prompt is called.
+        safe = "".join(c if c.isalnum() or c in ".-_" else "_" for c in name)
+        first = own and task.index == 0
+        output = ",".join(map(str, session.output)).encode()
+        return Sample(
+            cell=cell,
+            prompt=task.prompt.id,
+            prompt_class=task.prompt.prompt_class,
+            repeat=task.index,
+            order=len(self.log.results.samples),
+            rounds=found.rounds,
+            tokens=found.output_tokens,
+            drafted=found.drafted,
+            accepted=found.accepted,
+            lengths=found.draft_histogram,
+            survived=found.survived,
+            timing=found.timing,
+            prompt_tokens=len(session.prompt),
+            digest=hashlib.sha256(output).hexdigest()[:16],
+            trace=safe if first else "",
+        )
+
+
+def sweep(loaded: Loaded, plan: Plan, log: Folder | Log) -> Log:
+    """Measure a whole plan and return its log."""
+    for _task in Sweep(loaded, plan, log):
+        pass
+    return log
