@@ -24,6 +24,11 @@ def set_language(language: str) -> None:
     _language.set(language.replace("-", "_") if _NAME.fullmatch(language) else "en")
 
 
+def language() -> str:
+    """Return the language in use: "en", "pt_BR"."""
+    return _language.get()
+
+
 @lru_cache
 def _catalogue(language: str) -> gettext.NullTranslations:
     return gettext.translation("specviz", str(LOCALE), languages=[language], fallback=True)

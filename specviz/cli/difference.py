@@ -1,9 +1,10 @@
 """Two traces side by side: where their outputs part, which settings and numbers differ."""
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 
 from specviz.cli.summary import Value, as_json
 from specviz.cli.terminal import quoted
+from specviz.traces import diff
 from specviz.traces.schema import Trace
 
 NUMBERS = (
@@ -28,7 +29,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """`at` is the first output index where the tokens differ, None if one begins with the other."""
+    """`at` is the first output index where the tokens differ, None if one begins with the other.
+
+    `parted` is where the texts do, which is not the same if the runs have different tokenizers.
+    """
 
     same_prompt: bool
     same_output: bool
@@ -36,6 +40,7 @@ class Difference:
     tokens: tuple[int, int] | None
     settings: tuple[Pair, ...]
     numbers: tuple[Pair, ...]
+    parted: diff.Divergence | None = None
 
     def as_json(self) -> dict[str, Value]:
         """Return plain data."""
@@ -44,6 +49,8 @@ class Difference:
             "same_output": self.same_output,
             "first_difference": self.at,
             "tokens": list(self.tokens) if self.tokens else None,
+            "first_byte": self.parted.byte if self.parted else None,
+            "margins": [self.parted.left.margin, self.parted.right.margin] if self.parted else None,
             "settings": {pair.name: [pair.a, pair.b] for pair in self.settings},
             "numbers": {pair.name: [pair.a, pair.b] for pair in self.numbers},
         }
@@ -53,42 +60,16 @@ def compare(a: Trace, b: Trace) -> Difference:
     """Compare two traces by token ids, never by text."""
     pairs = enumerate(zip(a.output, b.output, strict=False))
     at = next((index for index, (x, y) in pairs if x != y), None)
-    ours, theirs = as_json(a), as_json(b)
+    ours, theirs, found = as_json(a), as_json(b), diff.compare(a, b)
     return Difference(
         same_prompt=a.prompt == b.prompt,
         same_output=a.output == b.output,
         at=at,
         tokens=None if at is None else (a.output[at], b.output[at]),
-        settings=_settings(a, b),
+        settings=tuple(Pair(s.name, s.left, s.right) for s in found.settings),
+        parted=found.divergence,
         numbers=tuple(Pair(name, ours[name], theirs[name]) for name in NUMBERS),
     )
-
-
-def _settings(a: Trace, b: Trace) -> tuple[Pair, ...]:
-    ours, theirs = _flat(a), _flat(b)
-    return tuple(
-        Pair(name, ours.get(name), theirs.get(name))
-        for name in sorted(ours.keys() | theirs.keys())
-        if ours.get(name) != theirs.get(name)
-    )
-
-
-def _flat(trace: Trace) -> dict[str, str]:
-    """Every setting of a trace under its name, dots between the levels."""
-    found: dict[str, str] = {}
-
-    def walk(name: str, value: object) -> None:
-        if is_dataclass(value) and not isinstance(value, type):
-            for field in fields(value):
-                walk(f"{name}.{field.name}" if name else field.name, getattr(value, field.name))
-        else:
-            found[name] = str(value)
-
-    for part in (trace.params, trace.config, trace.environment):
-        walk("", part)
-    walk("target", trace.target)
-    walk("chat", trace.chat)
-    return found
 
 
 def as_text(found: Difference, a: Trace, b: Trace) -> str:
@@ -104,6 +85,10 @@ def as_text(found: Difference, a: Trace, b: Trace) -> str:
             f"outputs part at token {found.at}: {x} {quoted(a.piece(x))} "
             f"against {y} {quoted(b.piece(y))}"
         )
+    if found.parted is not None:
+        margins = (found.parted.left.margin, found.parted.right.margin)
+        told = " | ".join("not recorded" if m is None else f"{m:.3g} nats" for m in margins)
+        lines.append(f"texts part at byte {found.parted.byte}; each run's own margin: {told}")
     lines += [f"{pair.name}: {pair.a} | {pair.b}" for pair in found.settings]
     lines += [f"{pair.name}: {_number(pair.a)} | {_number(pair.b)}" for pair in found.numbers]
     return "\n".join(lines)

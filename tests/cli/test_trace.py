@@ -117,3 +117,31 @@ def test_terminal_codes_inside_a_trace_are_shown_and_not_obeyed(call: Call, trac
     assert outcome.status == 0
     assert "\x1b" not in outcome.out
     assert "\\x1b[2J" in outcome.out
+
+
+def test_export_writes_markdown_and_a_replay_of_a_recording(call: Call, tmp_path: Path) -> None:
+    page, note = tmp_path / "run.html", tmp_path / "run.md"
+    for file, form in ((page, "html"), (note, "md")):
+        assert call("trace", "export", "ngram-copy", "--format", form, "-o", str(file)).status == 0
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+    assert "#### First divergence" in note.read_text("utf-8")
+    out = call("trace", "export", "ngram-copy", "--format", "md", "--without-prompt").out
+    assert "#### Prompt\n\nleft out" in out
+
+
+def test_import_reads_what_another_engine_logged(call: Call, tmp_path: Path) -> None:
+    log, kept = tmp_path / "server.log", tmp_path / "kept.json"
+    log.write_text("draft acceptance = 0.64479 (167 accepted / 259 generated), mean len = 2.92\n")
+    outcome = call("trace", "import", str(log), "--json", "-o", str(kept))
+    (run,) = outcome.json
+    assert (run["engine"], run["accepted"], run["drafted"]) == ("llama.cpp", 167, 259)
+    assert run["rounds"] is None
+    assert json.loads(kept.read_text()) == outcome.json
+    assert "accepted: 167" in call("trace", "import", str(log)).out
+
+
+def test_import_of_something_else_is_refused(call: Call, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("nothing of the kind")
+    refused(call("trace", "import", str(other)))
+    refused(call("trace", "import", str(tmp_path / "none.log")))
