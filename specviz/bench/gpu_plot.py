@@ -1,0 +1,67 @@
+"""Line charts as SVG files, written by hand: a machine with a GPU may have nothing that plots."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 420, 70, 50, 40, 170
+# Okabe and Ito: told apart without colour vision
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Lines over x, by name; both axes from zero; `rules` are vertical, such as tile edges."""
+
+    title: str
+    x_title: str
+    y_title: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    rules: Sequence[float] = ()
+
+    def svg(self) -> str:
+        """Return the chart as one SVG document."""
+        points = [point for line in self.lines.values() for point in line]
+        most_x = max((x for x, _ in points), default=1.0) or 1.0
+        most_y = max((y for _, y in points), default=1.0) or 1.0
+
+        def at(x: float, y: float) -> tuple[float, float]:
+            across = LEFT + (WIDTH - LEFT - RIGHT) * x / most_x
+            return across, HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * y / most_y
+
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+            'font-family="sans-serif" font-size="12">',
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+            _text(LEFT, 20, self.title, size=14),
+            _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, self.x_title, anchor="middle"),
+            _text(LEFT, TOP - 6, self.y_title),
+        ]
+        for share in (0, 0.25, 0.5, 0.75, 1):
+            (x, bottom), (_, y) = at(share * most_x, 0), at(0, share * most_y)
+            parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
+            parts.append(_text(LEFT - 6, y + 4, f"{share * most_y:.3g}", anchor="end"))
+            parts.append(_text(x, bottom + 16, f"{share * most_x:.4g}", anchor="middle"))
+        for rule in self.rules:
+            if rule <= most_x:
+                x, bottom = at(rule, 0)
+                parts.append(
+                    f'<path d="M{x:.1f} {TOP}V{bottom:.1f}" stroke="#888" stroke-dasharray="4 3"/>'
+                )
+        for index, (name, line) in enumerate(self.lines.items()):
+            colour = COLOURS[index % len(COLOURS)]
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in line))
+            parts.append(
+                f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+            )
+            parts.append(_text(WIDTH - RIGHT + 10, TOP + 18 * index, name, fill=colour))
+        return "\n".join([*parts, "</svg>", ""])
+
+
+def _text(
+    x: float, y: float, text: str, size: int = 12, anchor: str = "start", fill: str = "#222"
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
+        f'fill="{fill}">{escape(text)}</text>'
+    )

@@ -1,0 +1,60 @@
+"""Every scheme on the embedded model, if it is on this machine: nothing is fetched."""
+
+from dataclasses import asdict
+
+import torch
+
+from specviz import checkpoints
+from specviz.bench import prompts
+from specviz.bench.speed import Plan, against_plain
+from specviz.errors import ModelNotFound
+from specviz.models.default import folder
+from specviz.models.load import load
+from specviz.models.store import damage
+from specviz.words import _
+
+HEADS = ("eagle3", "mtp", "dflash", "dspark")
+
+
+def measure_schemes(device: torch.device, *, tiny: bool) -> dict[str, object]:
+    """Decode with each scheme that needs no files, and those whose heads come with the program.
+
+    Raises:
+        ModelNotFound: the embedded model was never fetched here.
+    """
+    place = folder()
+    problem = damage(place) if place.exists() else _("it is not there")
+    if problem is not None:
+        raise ModelNotFound(
+            _(
+                "the embedded model is not in {place} ({problem}); copy that folder from a machine "
+                "that has it, or set SPECVIZ_CACHE to where it is"
+            ).format(place=place, problem=problem)
+        )
+    loaded = load(None, device=device.type)
+    name = loaded.target.config.name
+    heads = tuple(scheme for scheme in HEADS if checkpoints.find(name, scheme))
+    plan = Plan(
+        prompts=prompts.of_class(("copy",) if tiny else ("copy", "chat"))[: 1 if tiny else 4],
+        schemes=("ngram",) if tiny else ("ngram", "suffix", *heads),
+        draft_length=4,
+        tokens=8 if tiny else 96,
+        repeats=1 if tiny else 3,
+    )
+    rows = against_plain(loaded, plan, lambda what: None)
+    return {
+        "model": name,
+        "dtype": str(loaded.target.dtype).removeprefix("torch."),
+        "heads_missing": [scheme for scheme in HEADS if scheme not in heads],
+        "schemes": [
+            {
+                "scheme": row.scheme,
+                "class": row.prompt_class,
+                "tokens_per_second": asdict(row.rate),
+                "speedup": asdict(row.speedup),
+                "acceptance_length": row.summary.acceptance_length,
+                "same_output_as_plain": row.same,
+            }
+            for row in rows
+        ],
+    }
