@@ -70,7 +70,7 @@ def _layers(latencies: Mapping[str, Latency]) -> "Layers":
             ],
         )
     )
-    return alt.layer(lines).properties(height=280)
+    return alt.layer(lines).properties(height=360)
 
 
 def _reading(chain: Chain, latencies: Mapping[str, Latency]) -> str:

@@ -54,9 +54,9 @@ def _layers(curves: Mapping[str, Sequence[Operating]], ratios: Ratios) -> "Layer
         x=alt.X("user:Q", title=_("tokens/s per user (modelled)")),
         y=alt.Y(
             "gpu:Q",
-            scale=alt.Scale(type="log", nice=False),
+            scale=alt.Scale(type="log"),
             title=_("tokens/s per GPU (log)"),
-            axis=alt.Axis(format="~s"),
+            axis=alt.Axis(format="~s", tickCount=4),
         ),
         color=alt.Color(
             "scheme:N",
@@ -81,7 +81,7 @@ def _layers(curves: Mapping[str, Sequence[Operating]], ratios: Ratios) -> "Layer
         shape=alt.Shape("scheme:N", scale=alt.Scale(domain=names, range=shapes), legend=None)
     )
     layers = [lines.add_params(picked), dots, _speed(ratios), _batch(ratios)]
-    return alt.layer(*layers).properties(height=340)
+    return alt.layer(*layers).properties(height=440)
 
 
 def _speed(ratios: Ratios) -> "Layers":
@@ -91,8 +91,8 @@ def _speed(ratios: Ratios) -> "Layers":
     line = alt.Chart(data).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x="user:Q")
     text = (
         alt.Chart(data)
-        .mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=QUIET)
-        .encode(x="user:Q", y=alt.value("height"), text="text:N")
+        .mark_text(align="center", baseline="bottom", color=QUIET)
+        .encode(x="user:Q", y=alt.value(-4), text="text:N")
     )
     return alt.layer(line, text)
 

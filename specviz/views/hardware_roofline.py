@@ -89,7 +89,7 @@ def _layers(
         .mark_line(strokeWidth=4, opacity=0.35, color=QUIET)
         .encode(x=x, y=y)
     )
-    return alt.layer(slowest, lines, _edges(advice)).properties(height=300)
+    return alt.layer(slowest, lines, _edges(advice)).properties(height=380)
 
 
 def _edges(advice: Advice) -> "Layers":

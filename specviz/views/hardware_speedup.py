@@ -51,7 +51,7 @@ def speedup_chart(advice: Advice) -> Drawn:
         )
     )
     layers = [lines.add_params(picked), best, _break_even(), *_rule(advice)]
-    chart = alt.layer(*layers).properties(height=320)
+    chart = alt.layer(*layers).properties(height=420)
     return Drawn(
         name="fit-speedup",
         title=_("Speedup over D"),
@@ -112,7 +112,7 @@ def _rule(advice: Advice) -> "list[Layers]":
     line = alt.Chart(data).mark_rule(color=QUIET, strokeWidth=1.5).encode(x="D:Q")
     text = (
         alt.Chart(data)
-        .mark_text(align="right", baseline="top", color=QUIET, dx=-4)
-        .encode(x="D:Q", y=alt.value(0), text="text:N")
+        .mark_text(align="right", baseline="bottom", color=QUIET)
+        .encode(x="D:Q", y=alt.value(-4), text="text:N")
     )
     return [alt.layer(line, text)]
