@@ -224,6 +224,27 @@ def read_layer_ids(text: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
+def read_logit_bias(text: str) -> tuple[tuple[int, float], ...]:
+    """Read "5=-inf, 17=2.5": what is added to the logit of each token; an empty text is nothing.
+
+    Raises:
+        ConfigError: it is not a list of such pairs.
+    """
+    pairs = list[tuple[int, float]]()
+    for word in text.split(",") if text.strip() else ():
+        token, sep, bias = word.partition("=")
+        try:
+            pairs.append((int(token), float(bias if sep else math.nan)))
+        except ValueError:
+            raise ConfigError(
+                _(
+                    "logit_bias is {text!r}; allowed: ID=X with a token id and a number, -inf "
+                    "forbids"
+                ).format(text=text)
+            ) from None
+    return tuple(pairs)
+
+
 def field_names(config: type[SamplingParams] | type[SessionConfig]) -> tuple[str, ...]:
     """Names of the settings, for parsers of links and files."""
     return tuple(field.name for field in fields(config))

@@ -1,13 +1,19 @@
 """Flags that describe a request, and the request they describe."""
 
 import argparse
-import math
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specviz.bench import prompts
-from specviz.config import DrafterOptions, SamplingParams, SessionConfig, read_layer_ids
+from specviz.config import (
+    DrafterOptions,
+    SamplingParams,
+    SessionConfig,
+    read_layer_ids,
+    read_logit_bias,
+)
 from specviz.drafters import SCHEMES, check_scheme
 from specviz.errors import ConfigError, PromptError
 from specviz.words import _
@@ -182,22 +188,9 @@ def sampling(args: argparse.Namespace) -> SamplingParams:
         repetition_penalty=args.repetition_penalty,
         frequency_penalty=args.frequency_penalty,
         presence_penalty=args.presence_penalty,
-        logit_bias=tuple(logit_bias(text) for text in args.logit_bias),
+        logit_bias=tuple(chain.from_iterable(map(read_logit_bias, args.logit_bias))),
         max_tokens=args.max_tokens,
         seed=args.seed,
         stop=tuple(args.stop),
         ignore_eos=args.ignore_eos,
     )
-
-
-def logit_bias(text: str) -> tuple[int, float]:
-    """Read `ID=X`: X is added to the logit of token ID, -inf forbids it."""
-    token, sep, bias = text.partition("=")
-    try:
-        return int(token), float(bias if sep else math.nan)
-    except ValueError:
-        raise ConfigError(
-            _(
-                "logit_bias is {text!r}; allowed: ID=X with a token id and a number, -inf forbids"
-            ).format(text=text)
-        ) from None

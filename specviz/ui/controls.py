@@ -6,7 +6,7 @@ from typing import cast
 import streamlit as st
 
 from specviz.bench.prompts import BUILT_IN, BuiltInPrompt
-from specviz.config import Detail, SamplingParams, SessionConfig, Verifier
+from specviz.config import Detail, SamplingParams, SessionConfig, Verifier, read_logit_bias
 from specviz.errors import ConfigError, PromptError
 from specviz.ui import drafter_controls, widgets, wording
 from specviz.ui.fields import FIELDS, OWN
@@ -85,6 +85,7 @@ def _params() -> SamplingParams:
         repetition_penalty=float(setting("repetition")),
         frequency_penalty=float(setting("frequency")),
         presence_penalty=float(setting("presence")),
+        logit_bias=read_logit_bias(str(setting("logit_bias"))),
         max_tokens=int(setting("max")),
         seed=int(setting("seed")),
     )
@@ -186,6 +187,7 @@ def _more() -> None:
     widgets.number("repetition", _("Repetition penalty"), step=0.05)
     widgets.number("frequency", _("Frequency penalty"), step=0.1)
     widgets.number("presence", _("Presence penalty"), step=0.1)
+    widgets.text("logit_bias", _("Logit bias"), _("Token id = number, as 5=-inf, 17=2.5"))
     widgets.text("stop_text", _("Stop at this text"), _("Empty: no stop string"))
     widgets.toggle("ignore_eos", _("Go on past end tokens"))
     widgets.choice("verifier", _("Verifier"), wording.verifier)

@@ -106,6 +106,7 @@ FIELDS: Mapping[str, Field] = {
         Field("repetition", _params.repetition_penalty, 0.1, 10),
         Field("frequency", _params.frequency_penalty, -10, 10),
         Field("presence", _params.presence_penalty, -10, 10),
+        Field("logit_bias", ""),
         Field("stop_text", ""),
         Field("ignore_eos", _params.ignore_eos),
         Field("verifier", "auto", choices=("auto", "greedy", "sampled", "block")),

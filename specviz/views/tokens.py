@@ -11,7 +11,7 @@ A payload has one entry per round shown:
 Details of hover cards come for the rounds around the cursor only.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from specviz.events import ROOT, Finish, Round
@@ -75,6 +75,7 @@ def pane(
         "finish": ending(trace.finish) if complete else "",
         "live": sentence(current, trace.pieces) if current and reveal is None else "",
         "height": options.height,
+        "reserve": _length(trace),
         "options": {
             "rejected": options.rejected,
             "whitespace": options.whitespace,
@@ -82,6 +83,18 @@ def pane(
         },
         **_words(seen),
     }
+
+
+def _length(trace: Trace) -> tuple[int, int]:
+    """About how many characters the whole run takes: what is kept, and drafts that are not."""
+
+    def long(tokens: Iterable[int]) -> int:
+        return sum(len(piece_of(trace.pieces, token)) for token in tokens)
+
+    kept = sum(long(event.committed) + 3 for event in trace.rounds)
+    drafted = sum(long(event.draft.tokens) for event in trace.rounds)
+    accepted = sum(long(event.committed[: len(event.path)]) for event in trace.rounds)
+    return kept, drafted - accepted
 
 
 @dataclass(slots=True)

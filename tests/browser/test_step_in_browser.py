@@ -28,7 +28,8 @@ def test_run_step_back_branch_and_reload(server, tab):
 
     first.press("Run live")
     expect(page.get_by_text("Live on").first).to_be_visible()
-    expect(page.locator(".st-key-stop button")).to_be_disabled()  # Streamlit has a Stop too
+    expect(page.get_by_role("button", name="Stop")).to_have_count(1)  # Streamlit's is hidden
+    expect(page.locator(".st-key-stop button")).to_be_disabled()
     expect(page.get_by_text("identical").first).to_be_visible()
     url_has(first, "run=live", "max=12")
     last = first.current
@@ -102,4 +103,5 @@ def test_the_page_fits_and_is_photographed(server, tab, name, scheme, width, hei
     one.shoot(name)
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert one.page.evaluate(wide)
+    assert one.pane.bounding_box()["y"] < 480  # the text is on the first screen, also on a phone
     assert one.complaints == []

@@ -1,5 +1,6 @@
 """The Step page, driven as a reader would, without a browser."""
 
+import math
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from specviz.ui.messages import literal
 from specviz.ui.state import KEY, State
 from specviz.ui.token_pane import payload
 from tests.cli.folders import write_model
-from tests.pages.conftest import PATIENCE, settled
+from tests.pages.conftest import PATIENCE, settled, until
 from tests.traces.samples import trace_of
 from tests.views.stories import HOSTILE
 
@@ -271,6 +272,7 @@ def test_g8_a_click_during_a_run_breaks_nothing(open_page: Open):
     page = open_page(scheme="none", max=3000)
     page.click("run")
     run = page.state.run
+    until(lambda: len(run.rounds) > 0)  # there is nothing to step through before
     page.set("number_input", "max", 90)
     page.click("round-back")
     page.set("slider", "T", 0.5)
@@ -311,6 +313,16 @@ def test_stop_while_the_prompt_is_read_says_so_and_the_next_run_works(
     assert not page.errors
     assert page.run().state.run.status == "done"
     assert not page.test.info
+
+
+def test_a_logit_bias_is_set_in_the_advanced_settings_and_travels_in_the_link(open_page: Open):
+    page = open_page(max=6)
+    page.set("text_input", "logit_bias", "5=-inf, 7=10000").run()
+    assert page.state.run.order.params.logit_bias == ((5, -math.inf), (7, 10_000.0))
+    assert {token for event in page.state.run.rounds for token in event.committed} == {7}
+    assert page.link["logit_bias"] == "5=-inf, 7=10000"
+    page.set("text_input", "logit_bias", "seven")
+    assert "logit_bias is 'seven'" in page.errors
 
 
 def test_two_tabs_do_not_share_runs(open_page: Open):

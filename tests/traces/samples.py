@@ -98,7 +98,7 @@ def trace_of(rounds=ROUNDS, prompt=PROMPT, **more):
             "chat": True,
             "prompt_text": "copy this",
             "prompt": prompt,
-            "pieces": {token: bytes([token, 255]) for token in ids},
+            "pieces": {token: bytes([token % 256, 255]) for token in ids},
             "rounds": rounds,
             "prefill_seconds": 0.125,
             "finish": Finish("length", "8 tokens asked for"),

@@ -1,6 +1,7 @@
 """Small traces written by hand, and token texts that must stay inert."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from specviz.config import SamplingParams, SessionConfig
 from specviz.events import (
@@ -15,7 +16,8 @@ from specviz.events import (
     Row,
     Timing,
 )
-from specviz.traces.schema import Environment, ModelCard, Trace
+from specviz.traces.schema import Trace
+from tests.traces import samples
 
 # I2, I3: as markup, Markdown, LaTeX, a template or a Streamlit directive these would do something.
 HOSTILE = (
@@ -37,28 +39,7 @@ HOSTILE = (
     "\u200bzero width",
 )
 
-ENVIRONMENT = Environment(
-    device="cpu",
-    device_name="Two cores",
-    dtype="float32",
-    threads=2,
-    python="3.11",
-    torch="2.13.0",
-    transformers="5.24",
-    specviz="0",
-    platform="linux",
-)
-CARD = ModelCard(
-    name="tiny",
-    sha="",
-    layers=2,
-    hidden=32,
-    heads=9,
-    kv_heads=3,
-    head_dim=64,
-    vocab=64,
-    context=2048,
-)
+CARD = replace(samples.CARD, heads=9, kv_heads=3, head_dim=64, context=2048)
 
 
 class Speller:
@@ -151,22 +132,19 @@ class Story:
         )
 
     def trace(self, finish: Finish | None = None, **settings: object) -> Trace:
-        return Trace(
+        return samples.trace_of(
+            tuple(self.rounds),
+            self.prompt,
             run_id="run",
             created="2026-11-30T00:00:00+00:00",
             title="story",
-            environment=ENVIRONMENT,
             target=CARD,
             params=SamplingParams(),
             config=SessionConfig(scheme=self.scheme),
             chat=False,
             prompt_text=None,
-            prompt=self.prompt,
             pieces=self.spell.pieces,
-            rounds=tuple(self.rounds),
-            prefill_seconds=0.1,
-            finish=finish,
-            **settings,  # type: ignore[arg-type]
+            **{"finish": finish, "lossless": None} | settings,
         )
 
 

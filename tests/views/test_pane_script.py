@@ -99,6 +99,21 @@ def test_i2_selected_text_is_the_committed_text_without_refused_drafts(page):
     assert page.evaluate("getSelection().toString()") == " the  the\n- the\nend"
 
 
+def test_the_pane_has_room_for_the_whole_run_from_the_start(page):
+    trace = long_story(8).trace()
+    heights = []
+    for shown in (0, 1, 4, 8):
+        draw(page, trace, shown)
+        heights.append(page.evaluate("pane.querySelector('.sv-scroll').offsetHeight"))
+    assert heights == [heights[0]] * 4
+    assert heights[0] > 150
+    long = long_story(200).trace()
+    draw(page, long, 1)
+    first = page.evaluate("pane.querySelector('.sv-scroll').offsetHeight")
+    draw(page, long, 200)
+    assert abs(page.evaluate("pane.querySelector('.sv-scroll').offsetHeight") - first) < 40
+
+
 def test_a_step_leaves_the_elements_of_earlier_rounds_alone(page):
     trace = long_story(40).trace()
     draw(page, trace, 30)

@@ -65,7 +65,7 @@ def test_recording_that_costs_more_than_3_percent_is_said_with_the_time_without_
 
 def test_the_label_says_live_or_recorded_device_and_dtype():
     recorded = speed_view(trace(), 4, None, live=False).label
-    assert recorded == "recorded on 2026-11-30 · batch 1 · float32 · Two cores (cpu)"
+    assert recorded == "recorded on 2026-11-30 · batch 1 · float32 · a test (cpu)"
     assert speed_view(trace(), 4, None, live=True).label.startswith("live · batch 1")
 
 

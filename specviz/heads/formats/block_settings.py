@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel
-from specviz.heads.dflash_config import DSparkShape, MarkovKind, View
+from specviz.heads.dflash_config import DFlashConfig, DSparkShape, MarkovKind, View
+from specviz.heads.formats.settings import write_layer
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
 from specviz.words import _
@@ -173,6 +174,19 @@ def windows(settings: Settings, layers: int) -> tuple[int | None, ...]:
         )
     window = whole(settings, "sliding_window")
     return tuple(window if kind == "sliding_attention" else None for kind in kinds)
+
+
+def write_shape(config: DFlashConfig, architecture: str) -> dict[str, object]:
+    """Return what files with the layers' keys at the top say of any block head."""
+    return {
+        **write_layer(config.layer),
+        "model_type": "qwen3",
+        "architectures": [architecture],
+        "num_hidden_layers": config.layers,
+        "vocab_size": config.vocab,
+        "block_size": config.block,
+        **write_windows(config.views, config.layers),
+    }
 
 
 def write_windows(views: tuple[View, ...], layers: int) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -26,15 +26,6 @@ _RENAMED = (
     (re.compile(r"^(markov_w1|markov_w2|gate_proj|joint_proj)\."), r"markov_head.\1."),
     (re.compile(r"^confidence_proj\."), "confidence_head.proj."),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """What a config says of the block, before the tensors have been looked at."""
-
-    block: int
-    mask_token: int
-    taps: tuple[int, ...]
 
 
 def head_tensors(checkpoint: Checkpoint) -> dict[str, Tensor]:

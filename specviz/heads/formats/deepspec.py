@@ -15,7 +15,7 @@ from specviz.heads.formats.block_settings import (
     whole_or_none,
     windows,
     write_dspark,
-    write_windows,
+    write_shape,
 )
 from specviz.heads.formats.block_tensors import (
     drop_confidence,
@@ -24,7 +24,7 @@ from specviz.heads.formats.block_tensors import (
     make_head,
     require_block,
 )
-from specviz.heads.formats.settings import check_vocab, read_layer, write_layer
+from specviz.heads.formats.settings import check_vocab, read_layer
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
 from specviz.words import _
@@ -97,16 +97,10 @@ def write(head: Head, folder: Path) -> None:
                 "of them first (own_tables)"
             )
         )
-    config: dict[str, object] = write_layer(c.layer) | {
-        "model_type": "qwen3",
-        "architectures": [_ARCHITECTURE],
-        "num_hidden_layers": c.layers,
-        "vocab_size": c.vocab,
-        "block_size": c.block,
+    config: dict[str, object] = write_shape(c, _ARCHITECTURE) | {
         "mask_token_id": c.mask_token,
         "target_layer_ids": [tap - 1 for tap in c.taps],
         "tie_word_embeddings": False,
         **write_dspark(c.dspark),
-        **write_windows(c.views, c.layers),
     }
     write_folder(folder, config, file_tensors(head))

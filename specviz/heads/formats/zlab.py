@@ -16,7 +16,7 @@ from specviz.heads.formats.block_settings import (
     whole_or_none,
     windows,
     write_dspark,
-    write_windows,
+    write_shape,
 )
 from specviz.heads.formats.block_tensors import (
     drop_confidence,
@@ -25,7 +25,7 @@ from specviz.heads.formats.block_tensors import (
     make_head,
     require_block,
 )
-from specviz.heads.formats.settings import check_vocab, read_layer, write_layer
+from specviz.heads.formats.settings import check_vocab, read_layer
 from specviz.models.llama_config import Settings, whole
 from specviz.models.target import TargetConfig
 from specviz.words import _
@@ -94,15 +94,8 @@ def write(head: Head, folder: Path) -> None:
     elif c.anchor_predicts:
         nested["shift_label"] = True
     nested |= _causal(c)
-    config: dict[str, object] = write_layer(c.layer) | {
-        "model_type": "qwen3",
-        "architectures": ["DFlashDraftModel" if spark is None else "DSparkDraftModel"],
-        "num_hidden_layers": c.layers,
-        "vocab_size": c.vocab,
-        "block_size": c.block,
-        "dflash_config": nested,
-        **write_windows(c.views, c.layers),
-    }
+    name = "DFlashDraftModel" if spark is None else "DSparkDraftModel"
+    config: dict[str, object] = write_shape(c, name) | {"dflash_config": nested}
     if _views(config, TwoPlaces(config), c.layers) != c.views:
         raise ConfigError(
             _(

@@ -3,6 +3,7 @@
 // The payload is described in specviz/views/tokens.py.
 
 const panes = new WeakMap();
+const GLYPH = 0.52; // width of a character of running text, in its height
 const LONGEST = 24; // characters a line can always hold; longer runs may break anywhere
 
 export default function (component) {
@@ -70,8 +71,18 @@ function update(pane, data) {
   if (pane.live.textContent !== data.live) pane.live.textContent = data.live ?? "";
   pane.scroll.style.maxHeight = data.height ?? "";
   pane.flow.setAttribute("aria-label", data.words.pane);
+  reserve(pane);
   mark(pane);
   if (fresh || before.now?.round !== data.now?.round) follow(pane);
+}
+
+// Room for the whole run from the start, so that nothing below moves while one steps through it.
+function reserve(pane) {
+  const [kept, loose] = pane.data.reserve;
+  const { fontSize, lineHeight } = getComputedStyle(pane.flow);
+  const size = (kept + (pane.chosen.rejected ? loose : 0)) * parseFloat(fontSize) * GLYPH;
+  const lines = Math.ceil(size / (pane.flow.clientWidth || Infinity)) * parseFloat(lineHeight);
+  pane.flow.style.minHeight = `min(${lines}px, ${pane.data.height} - 4rem)`;
 }
 
 function same(a, b) {
