@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run check test bench notebooks clean
+.PHONY: help setup run check test bench gpu notebooks clean
 
 # List the targets
 help:
@@ -33,6 +33,10 @@ test: $(VENV)/.dev
 # Measure our decoder against transformers, and drafters against plain decoding
 bench: $(VENV)/.runtime
 	$(PY) -m specviz bench --against transformers
+
+# Test the kernels and measure everything on a GPU, in under 8 minutes, with what is installed
+gpu:
+	$(if $(wildcard $(PY)),$(PY),$(PYTHON)) -m specviz gpu-check
 
 # Run every notebook top to bottom
 notebooks:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TARGETS = ["help", "setup", "run", "check", "test", "bench", "notebooks", "clean"]
+TARGETS = ["help", "setup", "run", "check", "test", "bench", "gpu", "notebooks", "clean"]
 
 
 def requirements(name: str) -> dict[str, str]:
