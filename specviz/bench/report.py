@@ -95,14 +95,14 @@ def as_text(report: Report, *, markdown: bool = False) -> str:
     parts = [report.heading]
     if report.peers:
         parts.append(f"Plain decoding, ours against {report.peers[0].peer}")
-        parts.append(_table(PEER_COLUMNS, [_peer(row) for row in report.peers], markdown))
+        parts.append(table(PEER_COLUMNS, [_peer(row) for row in report.peers], markdown))
     if report.schemes:
         parts.append(f"Drafters against our own plain decoding, D = {report.draft_length}")
-        parts.append(_table(PLAIN_COLUMNS, [_plain(row) for row in report.schemes], markdown))
+        parts.append(table(PLAIN_COLUMNS, [_plain(row) for row in report.schemes], markdown))
     if report.overheads:
         parts.append("What recording costs, as a share of the run")
         rows = [_overhead(row) for row in report.overheads]
-        parts.append(_table(OVERHEAD_COLUMNS, rows, markdown))
+        parts.append(table(OVERHEAD_COLUMNS, rows, markdown))
     if report.busy:
         parts.append(
             "BUSY MACHINE: repeats lie far apart, so these numbers are not to be believed; "
@@ -153,7 +153,8 @@ def _ratio(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.2f}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool) -> str:
+    """Return lines of aligned columns, or a table of Markdown."""
     if markdown:
         lines = [head, ["---"] * len(head), *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)

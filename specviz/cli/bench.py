@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from specviz.bench import prompts
-from specviz.cli import options, terminal
+from specviz.cli import bench_schemes, options, terminal
 from specviz.config import MAX_DRAFT_LENGTH, MAX_TOKENS, DrafterOptions, require
 from specviz.drafters import check_scheme
 from specviz.errors import ConfigError
@@ -37,6 +37,7 @@ def add_command(commands: "Commands") -> None:
     group.add_argument("--max-tokens", type=int, default=128, metavar="N")
     group.add_argument("--repeats", type=int, default=5, metavar="N")
     group.add_argument("--no-overhead", action="store_true", help="skip the cost of recording")
+    bench_schemes.add_flags(parser)
     shape = parser.add_argument_group("results").add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="one JSON object on standard output")
     shape.add_argument("--markdown", action="store_true", help="tables to paste")
@@ -45,6 +46,8 @@ def add_command(commands: "Commands") -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Measure and print."""
+    if bench_schemes.wanted(args):
+        return bench_schemes.command(args)
     from specviz.bench import report as reports
 
     result = measure(args)

@@ -1,6 +1,6 @@
 """Acceptance, speed, alarms and peers' definitions: pure functions of rounds."""
 
-from specviz.metrics.alarms import Alarm, alarms
+from specviz.metrics.alarms import Alarm, alarms, judge
 from specviz.metrics.controls import prompt_overlap, shifted_acceptance
 from specviz.metrics.definitions import Definition, definitions
 from specviz.metrics.speed import Clock, Speedups, predicted_speedup, speedup, speedups
@@ -16,6 +16,7 @@ __all__ = [
     "alarms",
     "by_budget",
     "definitions",
+    "judge",
     "predicted_speedup",
     "prompt_overlap",
     "segments",

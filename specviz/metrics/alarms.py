@@ -36,10 +36,15 @@ def alarms(
     lossless: LosslessReport | None = None,
 ) -> tuple[Alarm, ...]:
     """Judge a run; errors come first. `plain_tpot` is plain decoding's seconds per token."""
-    summary = summarise(rounds)
-    found = [*_drafter(summary), *_time(summary, plain_tpot), *_busy(rounds), *_text(lossless)]
+    counted = judge(summarise(rounds), plain_tpot)
+    found = [*counted, *_busy(rounds), *_text(lossless)]
     order: tuple[Severity, ...] = ("error", "warning", "info")
     return tuple(sorted(found, key=lambda alarm: order.index(alarm.severity)))
+
+
+def judge(summary: Summary, plain_tpot: float | None = None) -> tuple[Alarm, ...]:
+    """Judge counts alone, as those of many runs together."""
+    return (*_drafter(summary), *_time(summary, plain_tpot))
 
 
 def _drafter(s: Summary) -> Iterator[Alarm]:

@@ -46,6 +46,50 @@ def test_bench_refuses_what_it_cannot_measure(
     assert word in outcome.err
 
 
+def test_bench_finds_the_best_length_of_every_scheme(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
+    flags = ("--model", str(model), "--device", "cpu", "--dtype", "float32", "--repeats", "1")
+    small = ("--classes", "maths,chat", "--max-tokens", "4", "--schemes", "ngram,draft_model")
+    file = tmp_path / "new" / "results.jsonl"
+    lengths = ("--draft-lengths", "1", "--draft-lengths", "draft_model=1,2", "--probes", "1")
+    more = (*lengths, "--head", f"draft_model={model}", "--results", str(file), "--json")
+    known = call("bench", *flags, *small, *more).json
+    assert {row["label"] for row in known["rows"]} == {"plain", "ngram", "draft_model"}
+    assert {row["kind"] for row in known["rows"]} == {"all", "maths", "chat"}
+    assert set(known["probe_rates"]) == {"draft_model"}
+    lines = file.read_text().splitlines()
+    assert len(lines) == 1 + 1 + 2  # what is measured, a probe, and both prompts
+    again = call("bench", *flags, *small, *more).json
+    assert [row["per_position"] for row in again["rows"]] == [
+        row["per_position"] for row in known["rows"]
+    ]
+    assert file.read_text().splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        (("--draft-lengths", "x"), "draft_lengths is 'x'"),
+        (("--draft-lengths", "0"), "draft_lengths"),
+        (("--draft-lengths", "mtp=2"), "draft_lengths is 'mtp=2'"),
+        (("--draft-lengths", "2", "--head", "eagle3"), "head is 'eagle3'"),
+        (("--draft-lengths", "2", "--schemes", "none"), "leave out 'none'"),
+        (("--draft-lengths", "2", "--probes", "0"), "probes is 0"),
+        (("--draft-lengths", "2", "--temperature", "-1"), "temperature is -1"),
+        (("--draft-lengths", "2", "--spec-bench"), "name it with --prompts"),
+        (("--prompts", "/no/such.jsonl"), "/no/such.jsonl"),
+        (("--tree", "x", "--schemes", "eagle3"), "tree is 'x'"),
+    ],
+)
+def test_bench_of_schemes_refuses_what_it_cannot_measure(
+    call: Call, flags: tuple[str, ...], word: str
+) -> None:
+    outcome = call("bench", "--model", "/no/such/folder", *flags)
+    assert outcome.status == 2
+    assert word in outcome.err
+
+
 def test_doctor_names_what_is_here_and_what_is_not(call: Call) -> None:
     outcome = call("doctor")
     for word in ("torch", "device", "dtype", "cache", str(cache_dir()), "triton", "embedded"):
