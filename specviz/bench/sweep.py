@@ -1,7 +1,7 @@
 """Speedup against D and G, measured: every task of a plan, each once, results as they come."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -132,12 +132,9 @@ class Sweep:
     def _with_group(self, mode: str, group: int) -> Loaded:
         """Return the target with another G; only one beside its own is kept in memory."""
         if (mode, group) not in self._targets:
-            make: Mapping[str, Callable[..., groups.LlamaTarget]] = {
-                "exact": groups.exact,
-                "twin": groups.twin,
-            }
             own, *_others = self._targets.items()
-            made = replace(self.loaded, target=make[mode](self.loaded.target, group))
+            make = groups.twin if mode == "twin" else groups.exact
+            made = replace(self.loaded, target=make(self.loaded.target, group))
             self._targets = dict([own, ((mode, group), made)])
         return self._targets[mode, group]
 

@@ -12,7 +12,7 @@ from specviz.errors import ConfigError
 from specviz.metrics.sweep import Pass, Sample
 from specviz.models.store import cache_dir, cache_errors
 from specviz.traces.codec import decode, encode
-from specviz.traces.scalars import Damaged
+from specviz.traces.scalars import Damaged, Json
 from specviz.traces.schema import Environment, Trace
 from specviz.traces.store import save
 from specviz.words import _
@@ -123,20 +123,20 @@ class Folder:
             with cache_errors(self.path):
                 (self.path / TRACES).mkdir(parents=True, exist_ok=True)
             self.results.head = head
-            self._append({"format": FORMAT, "kind": "head"} | encode(head))
+            self._append({"format": FORMAT, "kind": "head", **encode(head)})
 
     def add_sample(self, sample: Sample, trace: Trace | None) -> None:
         if trace is not None and sample.trace:
             with cache_errors(self.path):
                 save(trace, self.path / TRACES / sample.trace)
-        self._append({"kind": "sample"} | encode(sample))
+        self._append({"kind": "sample", **encode(sample)})
         self.results.samples.append(sample)
 
     def add_pass(self, one: Pass) -> None:
-        self._append({"kind": "pass"} | encode(one))
+        self._append({"kind": "pass", **encode(one)})
         self.results.passes.append(one)
 
-    def _append(self, record: dict[str, object]) -> None:
+    def _append(self, record: dict[str, Json]) -> None:
         """Write one line; a line that a kill cut short is ended first, and never read."""
         file = self.path / FILE
         with cache_errors(self.path), file.open("a+b") as out:
@@ -173,7 +173,7 @@ def read(file: Path) -> Results:
     return results
 
 
-def _records(file: Path) -> "Iterator[dict[str, object]]":
+def _records(file: Path) -> Iterator[dict[str, Json]]:
     with file.open("rb") as lines:
         for line in lines:
             try:

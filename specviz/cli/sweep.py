@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from specviz.bench.sweep_log import Results
     from specviz.bench.sweep_plan import Plan
     from specviz.cli import Commands
+    from specviz.metrics.sweep import Mode
 
-GROUPS = ("exact", "twin", "kernel")
+GROUPS: "tuple[Mode, ...]" = ("exact", "twin", "kernel")
 
 
 def add_command(commands: "Commands") -> None:

@@ -15,13 +15,27 @@ if TYPE_CHECKING:
 NO_BAR = {"displayModeBar": False}
 
 
-def draw(drawn: "Drawn") -> None:
-    """Draw a chart of either library and everything that belongs to it."""
+def draw(drawn: "Drawn", pick: str = "") -> list[dict[str, object]]:
+    """Draw a chart of either library and everything that belongs to it.
+
+    Returns the data of the marks that were clicked, of an Altair chart with a selection `pick`.
+    """
+    picked: list[dict[str, object]] = []
     from plotly.graph_objects import Figure
 
     st.markdown(f"##### {literal(drawn.title)}")
     if isinstance(drawn.chart, Figure):
         st.plotly_chart(drawn.chart, key=drawn.name, config=NO_BAR, alt=drawn.alt)
+    elif pick:
+        event = st.altair_chart(
+            drawn.chart,
+            key=drawn.name,
+            width="stretch",
+            alt=drawn.alt,
+            on_select="rerun",
+            selection_mode=pick,
+        )
+        picked = list(event["selection"].get(pick) or [])
     else:
         st.altair_chart(drawn.chart, key=drawn.name, width="stretch", alt=drawn.alt)
     st.caption(literal(drawn.reading))
@@ -36,6 +50,7 @@ def draw(drawn: "Drawn") -> None:
             icon=":material/download:",
             on_click="ignore",
         )
+    return picked
 
 
 def lines(sentences: Sequence[str]) -> None:

@@ -86,6 +86,14 @@ class Engine:
         if run.status == "paused":
             self._begin(run, rounds)
 
+    def measure(self, work: Callable[[Callable[[], bool]], None]) -> None:
+        """Queue long work of another kind; whatever was running is cancelled.
+
+        `work` is handed the question whether it was told to stop.
+        """
+        self.stop()
+        self._submit(Job(lambda job: work(job.cancel.is_set)))
+
     def check(self, run: Run) -> None:
         """Replay a finished or paused run through plain decoding, whatever its length."""
         if run.session is not None and not run.active:

@@ -161,10 +161,13 @@ def _recordings() -> tuple[Mapping[str, Trace], tuple[str, ...]]:
     return traces, tuple(problems)
 
 
-def current() -> State:
-    """Return the state of this tab, made on its first run from the link it was opened with."""
+def current(query: Mapping[str, str] | None = None) -> State:
+    """Return the state of this tab, made on its first run from the link it was opened with.
+
+    `query` is what of the link is about the Step page: all of it there, nothing on other pages.
+    """
     if KEY not in st.session_state:
-        st.session_state[KEY] = _first()
+        st.session_state[KEY] = _first(st.query_params.to_dict() if query is None else query)
     return cast(State, st.session_state[KEY])
 
 
@@ -178,10 +181,10 @@ def settings() -> dict[str, Value]:
     return {key: setting(key) for key in FIELDS}
 
 
-def _first() -> State:
+def _first(query: Mapping[str, str]) -> State:
     traces, problems = _recordings()
     recordings = {name: Run.of_trace(trace, "recorded") for name, trace in traces.items()}
-    place = links.read(st.query_params.to_dict(), tuple(recordings))
+    place = links.read(query, tuple(recordings))
     for key, known in FIELDS.items():
         st.session_state[key] = place.values.get(key, known.default)
     state = State(

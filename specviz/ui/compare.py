@@ -1,0 +1,228 @@
+"""Compare: the same prompts through several schemes, one after another, then side by side."""
+
+from functools import cache
+from importlib import resources
+from statistics import median
+
+import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
+
+from specviz.bench import sweep_report as report
+from specviz.bench.speed import common
+from specviz.bench.sweep_log import Memory
+from specviz.cost.reasons import title
+from specviz.cost.verdict import judge, rank
+from specviz.metrics.sweep import ALL, Point
+from specviz.traces.schema import Trace
+from specviz.ui import address
+from specviz.ui.compare_inputs import LINK, name_of, sidebar
+from specviz.ui.hardware_charts import draw, lines
+from specviz.ui.messages import literal
+from specviz.ui.run import Run
+from specviz.ui.state import State, current
+from specviz.ui.sweep import POLL, progress
+from specviz.ui.sweep_inputs import Asked
+from specviz.ui.sweep_job import Work, start
+from specviz.ui.table import table
+from specviz.views.compare_charts import race_chart
+from specviz.views.compare_replay import replay
+from specviz.views.theme import css_variables
+from specviz.words import _
+
+KEY, NAME = "compare_work", "specviz_compare_replay"
+PLAIN = "none"
+
+
+def show() -> None:
+    """Draw the page."""
+    state = current({})
+    asked = sidebar(state.engine.weights)
+    st.markdown(f"## {_('Compare')}")
+    for note in LINK.notes():
+        st.warning(literal(note), icon=":material/info:")
+    address.show(LINK.query())
+    if asked.problem:
+        st.error(literal(asked.problem), icon=":material/error:")
+    work: Work | None = st.session_state.get(KEY)
+    interval = POLL if work is not None and work.active else None
+    st.fragment(_live, run_every=interval)(state, asked, interval)
+
+
+def _live(state: State, asked: Asked, interval: float | None) -> None:
+    work: Work | None = st.session_state.get(KEY)
+    active = work is not None and work.active
+    with st.container(horizontal=True, gap="small", key="compare-head"):
+        st.button(
+            _("Compare"),
+            key="compare-start",
+            type="primary",
+            icon=":material/play_circle:",
+            disabled=asked.plan is None or active,
+            help=_("Runs every scheme on every prompt, plain decoding before and after."),
+            on_click=_start,
+            args=(state, asked),
+        )
+        st.button(
+            _("Stop"),
+            key="compare-stop",
+            icon=":material/stop_circle:",
+            disabled=not active,
+            on_click=state.engine.stop,
+        )
+    if work is None:
+        text = _(
+            "Nothing was compared yet. Compare runs every scheme on the prompts at the left, one "
+            "after another, and then shows them side by side."
+        )
+        st.info(text)
+        return
+    progress(work)
+    _results(state, work)
+    if (POLL if work.active else None) != interval:
+        st.rerun()
+
+
+def _start(state: State, asked: Asked) -> None:
+    if asked.plan is not None:
+        work = Work(plan=asked.plan, log=Memory(), spec=asked.spec)
+        st.session_state[KEY] = start(state.engine, work)
+
+
+def _results(state: State, work: Work) -> None:
+    points = [p for p in work.points() if p.prompt_class == ALL]
+    head = work.log.results.head
+    if not points or head is None:
+        return
+    where = _("{how} on {device}, {dtype} · {model} · D = {d} · batch 1, prefill excluded")
+    st.caption(
+        literal(
+            where.format(
+                how=_("live") if work.active else _("measured"),
+                device=head.environment.device_name,
+                dtype=head.environment.dtype,
+                model=head.model,
+                d=points[0].cell.draft_length,
+            )
+        )
+    )
+    measured = [report.measured(p) for p in points]
+    st.info(literal(rank(measured).text), icon=":material/gavel:")
+    reading = _("Each scheme against plain decoding of the same prompts, medians over prompts.")
+    columns, rows = rows_of(work, points)
+    table(columns, rows, reading)
+    st.caption(literal(reading))
+    with st.expander(_("Why, scheme by scheme"), icon=":material/balance:", expanded=True):
+        lines([judge(each).text for each in measured])
+    _side_by_side(state, work)
+
+
+def rows_of(work: Work, points: list[Point]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the table: rounds, acceptance, time, speedup and the lossless verdict."""
+    columns = (
+        _("Scheme"),
+        _("Rounds"),
+        "E[L]",
+        _("Acceptance"),
+        _("ms/token"),
+        _("Speedup"),
+        _("Interval"),
+        _("Same text"),
+    )
+    plain = [s for s in work.log.results.samples if s.cell.scheme == PLAIN]
+    rows: list[tuple[str, ...]] = [
+        (
+            title(PLAIN),
+            _rounds(work, PLAIN),
+            "1.00",
+            "-",
+            f"{1000 * median(s.tpot for s in plain):.1f}",
+            "1.00x",
+            "-",
+            "-",
+        )
+    ]
+    for p in points:
+        mine = [s for s in work.log.results.samples if s.cell == p.cell]
+        rate = p.acceptance_rate
+        rows.append(
+            (
+                title(p.cell.scheme),
+                _rounds(work, p.cell.scheme),
+                f"{p.acceptance_length:.2f}",
+                "-" if rate is None else f"{rate:.0%}",
+                f"{1000 * median(s.tpot for s in mine):.1f}",
+                f"{p.speedup:.2f}x",
+                f"{p.low:.2f}-{p.high:.2f}" + (_(", busy machine") if p.busy else ""),
+                same_text(work, p),
+            )
+        )
+    return columns, rows
+
+
+def _rounds(work: Work, scheme: str) -> str:
+    first = [s for s in work.log.results.samples if s.cell.scheme == scheme and s.repeat == 0]
+    return str(sum(s.rounds for s in first))
+
+
+def same_text(work: Work, point: Point) -> str:
+    """Say whether the output is plain decoding's, and where it is not."""
+    if point.same_text is None:
+        return _("sampled: in distribution")
+    if point.same_text or not isinstance(work.log, Memory):
+        return _("identical") if point.same_text else _("differs")
+    for (scheme, prompt), trace in work.log.traces.items():
+        plain = work.log.traces.get((PLAIN, prompt))
+        if scheme == point.cell.scheme and plain is not None:
+            ours, theirs = output(trace), output(plain)
+            if ours != theirs:
+                return _("differs from token {n} of {prompt}").format(
+                    n=common(ours, theirs) + 1, prompt=prompt
+                )
+    return _("differs")
+
+
+def output(trace: Trace) -> tuple[int, ...]:
+    """Return the committed tokens without the prompt."""
+    return trace.tokens[len(trace.prompt) :]
+
+
+def _side_by_side(state: State, work: Work) -> None:
+    assert isinstance(work.log, Memory)
+    known = dict(work.log.traces)
+    prompts = list(dict.fromkeys(p for scheme, p in known if scheme != PLAIN))
+    titles = {prompt.id: prompt.title for prompt in work.plan.prompts}
+    if not prompts:
+        return
+    st.markdown(f"##### {_('Side by side')}")
+    prompt = st.selectbox(
+        _("Prompt shown"),
+        prompts,
+        format_func=lambda name: name_of(name) if name in LINK.settings["prompts"].choices
+        else titles.get(name, name),
+        key=f"compare-prompt-{len(prompts)}",
+    )  # fmt: skip
+    traces = {scheme: trace for (scheme, at), trace in known.items() if at == prompt}
+    if not work.active:
+        _component()(key="compare-replay", data=replay(traces))
+        st.caption(_("Text appears when its round was finished, on one clock of measured times."))
+    draw(race_chart({scheme: trace.rounds for scheme, trace in traces.items()}))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        chosen = st.selectbox(
+            _("Run to look into"),
+            list(traces),
+            format_func=title,
+            key=f"compare-open-{len(traces)}",
+        )
+        if st.button(_("Open in Step"), key="compare-open", icon=":material/skip_next:"):
+            state.show(Run.of_trace(traces[str(chosen)], "opened"))
+            st.switch_page("pages/step.py")
+
+
+@cache
+def _component() -> ComponentRenderer:
+    css, js = _asset("compare_replay.css"), _asset("compare_replay.js")
+    return st.components.v2.component(NAME, css=css_variables() + css, js=js)
+
+
+def _asset(name: str) -> str:
+    return (resources.files("specviz.ui") / "components" / name).read_text("utf-8")
