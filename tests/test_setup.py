@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TARGETS = ["help", "setup", "run", "check", "test", "bench", "gpu", "notebooks", "clean"]
+TARGETS = [
+    "help",
+    "setup",
+    "run",
+    "check",
+    "test",
+    "bench",
+    "conformance",
+    "gpu",
+    "notebooks",
+    "clean",
+]
 
 
 def requirements(name: str) -> dict[str, str]:
@@ -78,10 +89,11 @@ def test_help_explains_every_target():
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t not in ("help", "notebooks")])
 def test_targets_need_nothing_but_python_and_make(target):
-    """Every command of a target is the shell's own, the interpreter found, or inside .venv."""
+    """Every command of a target is the shell's own, the interpreter found, or inside a venv."""
     listed = make("--dry-run", "--always-make", target, "VENV=no-such-venv")
     first_words = {line.split()[0] for line in listed.splitlines() if line.strip()}
-    allowed = re.compile(r"no-such-venv/bin/python|python3(\.\d+)?|test|touch|rm|find|make\[?.*")
+    python = r"(no-such|build/conformance)-venv/bin/python|python3(\.\d+)?"
+    allowed = re.compile(python + r"|test|touch|rm|find|make\[?.*")
     assert all(allowed.fullmatch(word) for word in first_words), first_words
 
 

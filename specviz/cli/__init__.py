@@ -6,7 +6,21 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from specviz.cli import advise, bench, doctor, export, gpu_check, measure, run, sweep, terminal, trace, train
+from specviz.cli import (
+    advise,
+    bench,
+    calibrate,
+    conformance,
+    doctor,
+    export,
+    gpu_check,
+    measure,
+    run,
+    sweep,
+    terminal,
+    trace,
+    train,
+)
 from specviz.errors import SpecvizError
 
 if TYPE_CHECKING:
@@ -24,7 +38,19 @@ def parser() -> argparse.ArgumentParser:
         epilog="Progress goes to standard error; results, text or JSON, to standard output.",
     )
     commands = top.add_subparsers(required=True, metavar="command")
-    for module in (run, trace, doctor, bench, sweep, train, measure, advise, export, gpu_check):
+    for module in (
+        run,
+        trace,
+        doctor,
+        bench,
+        conformance,
+        sweep,
+        train,
+        measure,
+        advise,
+        export,
+        gpu_check,
+    ):
         module.add_command(commands)
     return top
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from specviz.heads.base import Head
 
 PACKED = "packed"  # no layout: int8 weights, for shipping
-FORMATS = ("zlab", "deepspec", "eagle", "speculators", PACKED)
+WHOLE = "huggingface"  # of draft models that share the target's tables
+HEADS = ("zlab", "deepspec", "eagle", "speculators")
+FORMATS = (*HEADS, PACKED, WHOLE)
 
 
 def add_command(commands: "Commands") -> None:
@@ -34,10 +36,10 @@ def add_command(commands: "Commands") -> None:
     group.add_argument("--ngram-min", type=int, default=2, metavar="N")
     group.add_argument("--ngram-max", type=int, default=4, metavar="N")
     group.add_argument("--tree", metavar="K,NODES", help="a tree: K children, NODES drafted tokens")
-    group = parser.add_argument_group("head")
-    group.add_argument("--head", metavar="DIR", help="folder of the head to write anew")
+    group = parser.add_argument_group("head or draft model")
+    group.add_argument("--head", metavar="DIR", help="folder to write anew")
     group.add_argument("--model", metavar="M", help="its target (default: the embedded model)")
-    group.add_argument("--format", choices=FORMATS, help="layout to write")
+    group.add_argument("--format", choices=FORMATS, help="layout; huggingface: of a draft model")
     group.add_argument("--out", metavar="DIR", help="folder to write to")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.set_defaults(command=command)
@@ -91,29 +93,20 @@ def _write_head(args: argparse.Namespace) -> int:
         raise ConfigError(_("a head needs both --format and --out"))
     if args.format == PACKED:
         return _pack(args)
-    import torch
+    from specviz.heads.small_llama import is_small_llama
+    from specviz.models.load import DEFAULT
 
-    from specviz.heads import load as heads
-    from specviz.models.checkpoint import Checkpoint
-    from specviz.models.llama_config import read_llama_config
-    from specviz.models.load import DEFAULT, find
-
-    spec = args.model or DEFAULT
-    folder = find(spec)
-    target = read_llama_config(Checkpoint(folder).settings(), name=folder.name).target
-    head = heads.load(Path(args.head), target)
-    out, name = Path(args.out), layout(args.format, head)
-    read_as = head.layout
-    heads.save(_with_tables(head, name, spec).to(torch.bfloat16), out, name)
-    written = heads.load(out, target)
-    facts = {
-        "head": args.head,
-        "out": str(out),
-        "read_as": read_as,
-        "format": written.layout,
-        "dtype": "bfloat16",
-        "sha": written.sha,
-    }
+    folder, spec = Path(args.head), args.model or DEFAULT
+    if is_small_llama(folder) != (args.format == WHOLE):
+        raise ConfigError(
+            _(
+                "{head} cannot be written as {format}: heads are written as {formats}, draft "
+                "models that share the target's tables as huggingface"
+            ).format(head=folder, format=args.format, formats=", ".join(HEADS))
+        )
+    write = _whole if args.format == WHOLE else _anew
+    facts = {"head": args.head, "out": args.out, "dtype": "bfloat16"}
+    facts |= write(folder, Path(args.out), args.format, spec)
     if args.json:
         sys.stdout.write(json.dumps(facts) + "\n")
     else:
@@ -137,6 +130,37 @@ def _pack(args: argparse.Namespace) -> int:
         text = _("{head}: written in int8 to {out}, {megabytes:.2f} MB")
         sys.stdout.write(text.format(head=args.head, out=out, megabytes=size / 1e6) + "\n")
     return 0
+
+
+def _whole(folder: Path, out: Path, _format: str, spec: str) -> dict[str, str]:
+    """Write a draft model with the target's tables and tokenizer."""
+    from specviz.heads.small_llama import write_whole
+    from specviz.models.checkpoint import Checkpoint
+    from specviz.models.load import find, load
+
+    write_whole(folder, out, load(spec, device="cpu", dtype="bfloat16").target, find(spec))
+    return {"read_as": "specviz", "format": WHOLE, "sha": Checkpoint(out).sha()}
+
+
+def _anew(folder: Path, out: Path, format: str, spec: str) -> dict[str, str]:
+    """Write a head in another layout; a packed one takes its rows from the target itself."""
+    import torch
+
+    from specviz.heads import load as heads
+    from specviz.heads.packing import is_packed
+    from specviz.models.checkpoint import Checkpoint
+    from specviz.models.llama_config import read_llama_config
+    from specviz.models.load import find, load
+
+    shape = read_llama_config(Checkpoint(find(spec)).settings(), name=find(spec).name).target
+    packed = is_packed(Checkpoint(folder).settings())
+    lender = load(spec, device="cpu", dtype="bfloat16").target if packed else shape
+    head = heads.load(folder, lender)
+    name = layout(format, head)
+    read_as = head.layout
+    heads.save(_with_tables(head, name, spec).to(torch.bfloat16), out, name)
+    written = heads.load(out, shape)
+    return {"read_as": read_as, "format": written.layout, "sha": written.sha}
 
 
 def _with_tables(head: "Head", name: str, spec: str) -> "Head":

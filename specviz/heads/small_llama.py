@@ -4,14 +4,18 @@ It may say a part of the vocabulary only: then most of what a draft costs, the p
 output head, costs a part as well (FR-Spec, arXiv:2502.14856).
 """
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from specviz.errors import ModelCorrupt, UnsupportedModel
 from specviz.heads.dflash_vocab import absolute_ids
-from specviz.heads.packing import is_packed, unpack
+from specviz.heads.packing import PACKED, is_packed, unpack
 from specviz.models.checkpoint import Checkpoint
 from specviz.models.layers import Linear
 from specviz.models.llama import LlamaTarget
@@ -23,6 +27,12 @@ from specviz.words import _
 
 SHARED = "shared_with_target"
 EMBED, HEAD, D2T = "model.embed_tokens.weight", "lm_head.weight", "d2t"
+COPIED = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "generation_config.json",
+)
 
 
 class SomeRows(Linear):
@@ -85,3 +95,38 @@ def load_small_llama(folder: Path, target: Target) -> LlamaTarget:
     fused = fuse(tied, tensors, target.device, target.dtype)
     shared = replace(fused, embed=weights.embed, head=head)
     return LlamaTarget(tied, shared, RopeTable(config.rope, config.target.head_dim, target.device))
+
+
+def write_whole(folder: Path, out: Path, target: Target, target_folder: Path) -> None:
+    """Write such a model to `out` as an ordinary Hugging Face folder in bfloat16.
+
+    The target's tables are written with it, its tokenizer is copied from `target_folder`. The
+    folder says the whole vocabulary, also if the model says a part of it: Llama's config has no
+    word for that.
+
+    Raises:
+        ModelError: the model or the target cannot be used.
+    """
+    model = load_small_llama(folder, target)
+    assert isinstance(target, LlamaTarget)  # it was loaded on its tables
+    checkpoint, tied = Checkpoint(folder), target.llama.tied
+    settings, tensors = checkpoint.settings(), checkpoint.tensors()
+    if is_packed(settings):
+        tensors = unpack(tensors, settings, target)
+    tensors |= {EMBED: model.weights.embed}
+    if not tied:
+        tensors[HEAD] = target.weights.head.weight
+    whole = {
+        name: tensor.to(torch.bfloat16).contiguous().cpu()
+        for name, tensor in tensors.items()
+        if name != D2T
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    save_file(whole, out / "model.safetensors", metadata={"format": "pt"})
+    kept = {k: v for k, v in settings.items() if k not in (SHARED, PACKED, "target_layers")}
+    kept |= {"tie_word_embeddings": tied, "torch_dtype": "bfloat16"}
+    text = json.dumps(kept, indent=2, sort_keys=True)
+    (out / "config.json").write_text(text + "\n", "utf-8")
+    for name in COPIED:
+        if (target_folder / name).is_file():
+            shutil.copy(target_folder / name, out / name)

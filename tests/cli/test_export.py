@@ -7,9 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from specviz.heads.packing import pack
+from specviz.models.load import load
 from tests.cli.conftest import Call
 from tests.cli.folders import write_model
-from tests.heads_on_disk import LAYERS, write_head
+from tests.heads_on_disk import LAYERS, write_head, write_small_llama
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +81,24 @@ def test_a_layout_that_does_not_hold_such_a_head_is_refused(call: Call, deep: Pa
     shown = call("export", *flags, "--format", "zlab")
     assert shown.status == 2
     assert "Traceback" not in shown.err
+
+
+def test_a_packed_head_takes_its_rows_from_the_target(call: Call, deep: Path, tmp_path: Path):
+    target = load(str(deep), device="cpu", dtype="bfloat16").target
+    made = write_head("eagle3", tmp_path / "made")
+    pack(made, tmp_path / "packed", target)
+    flags = ("--head", str(tmp_path / "packed"), "--model", str(deep), "--format", "speculators")
+    shown = call("export", *flags, "--out", str(tmp_path / "out"), "--json")
+    assert shown.status == 0, shown.err
+    whole, back = (load_file(tmp_path / f / "model.safetensors") for f in ("made", "out"))
+    assert back.keys() >= {"lm_head.weight", "d2t"}
+    assert torch.allclose(back["lm_head.weight"].float(), whole["lm_head.weight"], atol=0.05)
+
+
+def test_a_draft_model_gets_its_tables_and_tokenizer_back(call: Call, deep: Path, tmp_path: Path):
+    source, out = write_small_llama(deep, tmp_path / "small"), tmp_path / "out"
+    flags = ("--head", str(source), "--model", str(deep), "--out", str(out))
+    assert "draft models that share" in call("export", *flags, "--format", "zlab").err
+    shown = call("export", *flags, "--format", "huggingface", "--json")
+    assert shown.status == 0, shown.err
+    assert load(str(out), device="cpu", dtype="bfloat16").target.config.layers == 1

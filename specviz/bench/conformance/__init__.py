@@ -1,0 +1,1 @@
+"""Our decoder beside vLLM's: the same target, drafters, prompts and counters."""
