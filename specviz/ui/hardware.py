@@ -18,7 +18,7 @@ from specviz.ui.table import table
 from specviz.views.hardware_roofline import free_rows_chart, roofline_chart
 from specviz.views.hardware_speedup import speedup_chart
 from specviz.views.hardware_surface import surface_chart
-from specviz.views.hardware_tiles import tiles_chart
+from specviz.views.hardware_tiles import PICKED, ladder_chart, tiles_chart
 from specviz.words import _
 
 Section = Callable[[Advice, Asked], None]
@@ -125,7 +125,8 @@ def _fit(advice: Advice, asked: Asked) -> None:
 
 
 def _tiles(advice: Advice, asked: Asked) -> None:
-    draw(tiles_chart(advice))
+    picked = draw(tiles_chart(advice), PICKED)
+    draw(ladder_chart(advice, str(picked[0].get(PICKED, "")) if picked else ""))
     draw(roofline_chart(advice))
     surface = surface_chart(advice) if advice.choices else None
     if surface is None:

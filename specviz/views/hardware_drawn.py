@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from altair import FacetChart, LayerChart, VConcatChart
+    from altair import Chart, FacetChart, LayerChart
     from plotly.graph_objects import Figure
 
     Layers = LayerChart | FacetChart  # what altair says that `layer` returns
-    Altair = Layers | VConcatChart
+    Altair = Layers | Chart
 
 # One look per series, in the order they come: a hue of the page's palette, a dash and a shape, so
 # that no reader needs the hue.

@@ -1,5 +1,6 @@
-"""How the rows of this G and D fill the tiles of real kernels: bars, and the ladder behind them."""
+"""How the rows of this G and D fill the tiles of real kernels: bars, and the staircase of one."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -14,23 +15,19 @@ if TYPE_CHECKING:
 LONGEST = 32  # D of the ladder
 
 
+PICKED = "kernel"  # name of the selection, and of the field it selects
+
+
 def tiles_chart(advice: Advice) -> Drawn:
-    """Draw used and empty rows by kernel; a click on a kernel draws its ladder over D."""
+    """Draw used and empty rows by kernel; a click on one picks it."""
     rows, length = advice.kernels, advice.optimum.draft_length
-    first = next((row for row in rows if row.used), rows[0])
-    picked = alt.selection_point(
-        name="kernel", fields=["kernel"], value=[{"kernel": first.kernel.title}], toggle=False
-    )
-    chart = alt.vconcat(_bars(rows, picked), _ladder(advice, picked), spacing=24)
-    reading = _reading(first, advice)
+    reading = _reading(picked_row(advice, ""))
     return Drawn(
         name="fit-tiles",
         title=_("Row tiles of real kernels at D = {d}").format(d=length),
-        chart=chart,
+        chart=_bars(rows),
         reading=reading,
-        alt=_("Bars of used and empty kernel rows, and a staircase over D. {reading}").format(
-            reading=reading
-        ),
+        alt=_("Bars of used and empty rows by kernel. {reading}").format(reading=reading),
         columns=(
             _("Kernel"),
             _("Rows asked for"),
@@ -45,80 +42,99 @@ def tiles_chart(advice: Advice) -> Drawn:
     )
 
 
-def _bars(rows: tuple[Row, ...], picked: alt.Parameter) -> "Layers":
+def picked_row(advice: Advice, name: str) -> Row:
+    """Return the kernel of that title, else the one the time model takes."""
+    rows = advice.kernels
+    used = next((row for row in rows if row.used), rows[0])
+    return next((row for row in rows if row.kernel.title == name), used)
+
+
+def ladder_chart(advice: Advice, name: str) -> Drawn:
+    """Draw the rows one kernel computes over D as the staircase they are."""
+    row = picked_row(advice, name)
+    main = advice.question.place.shape.main
+    head = main.head_dim if main else 128
+    steps = {
+        d: row.kernel.layout(advice.group_size, 1 + d, head).computed for d in range(LONGEST + 1)
+    }
+    free = row.free_length
+    text = _(
+        "{kernel}: up to D = {d} all rows fit one block. The staircase is what it computes, the "
+        "dashed line what is asked for, the upright line the advised D."
+    )
+    reading = text.format(kernel=row.kernel.title, d=free)
+    if row.kernel.note:
+        reading += " " + _("Note: {note}.").format(note=row.kernel.note)
+    return Drawn(
+        name="fit-ladder",
+        title=_("Rows {kernel} computes over D").format(kernel=row.kernel.title),
+        chart=_ladder(steps, advice),
+        reading=reading,
+        alt=_("A staircase of rows computed over draft length. {reading}").format(reading=reading),
+        columns=("D", _("Rows asked for"), _("Rows computed")),
+        rows=tuple(
+            (str(d), str(advice.group_size * (1 + d)), str(computed))
+            for d, computed in steps.items()
+        ),
+    )
+
+
+def _bars(rows: tuple[Row, ...]) -> alt.Chart:
+    picked = alt.selection_point(name=PICKED, fields=[PICKED], toggle=False)
+    kinds = (_("used"), _("empty"))
     data = [
-        {"kernel": row.kernel.title, "kind": kind, "rows": count, "order": order}
+        {PICKED: row.kernel.title, "kind": kind, "rows": count, "order": order}
         for row in rows
         for order, (kind, count) in enumerate(
-            (
-                (_("used"), row.layout.rows),
-                (_("empty"), row.layout.computed - row.layout.rows),
-            )
+            zip(kinds, (row.layout.rows, row.layout.computed - row.layout.rows), strict=True)
         )
     ]
-    y = alt.Y("kernel:N", title=None, sort=None, axis=alt.Axis(labelLimit=130))
-    bars = (
-        alt.Chart(alt.InlineData(values=data))
+    bars: alt.Chart = (
+        alt.Chart(alt.InlineData(values=data), height=alt.Step(24))
         .mark_bar(cursor="pointer")
         .encode(
             x=alt.X("rows:Q", title=_("rows computed per KV head"), stack="zero"),
-            y=y,
+            y=alt.Y(f"{PICKED}:N", title=None, sort=None, axis=alt.Axis(labelLimit=120)),
             color=alt.Color(
                 "kind:N",
-                scale=alt.Scale(domain=[_("used"), _("empty")], range=[HUES[0], "#c3c7ce"]),
+                scale=alt.Scale(domain=list(kinds), range=[HUES[0], "#c3c7ce"]),
                 legend=alt.Legend(orient="top", title=None),
             ),
             order="order:Q",
-            opacity=alt.condition(picked, alt.value(1.0), alt.value(0.55)),
-            tooltip=["kernel:N", "kind:N", "rows:Q"],
+            opacity=alt.condition(picked, alt.value(1.0), alt.value(0.5)),
+            tooltip=[f"{PICKED}:N", "kind:N", "rows:Q"],
         )
         .add_params(picked)
     )
-    return alt.layer(bars).properties(height=alt.Step(24))
+    return bars
 
 
-def _ladder(advice: Advice, picked: alt.Parameter) -> "Layers":
-    main = advice.question.place.shape.main
-    head = main.head_dim if main else 128
-    data = [
-        {
-            "kernel": row.kernel.title,
-            "D": d,
-            "computed": row.kernel.layout(advice.group_size, 1 + d, head).computed,
-            "asked": advice.group_size * (1 + d),
-        }
-        for row in advice.kernels
-        for d in range(LONGEST + 1)
-    ]
-    base = alt.Chart(alt.InlineData(values=data)).transform_filter(picked)
-    x = alt.X("D:Q", title=_("D, drafted tokens per round"), axis=alt.Axis(tickMinStep=1))
-    tips = ["kernel:N", "D:Q", "computed:Q", "asked:Q"]
-    steps = base.mark_line(interpolate="step-after", color=HUES[1], strokeWidth=2.5).encode(
-        x=x, y=alt.Y("computed:Q", title=_("rows computed")), tooltip=tips
+def _ladder(steps: Mapping[int, int], advice: Advice) -> "Layers":
+    group = advice.group_size
+    data = [{"D": d, "computed": n, "asked": group * (1 + d)} for d, n in steps.items()]
+    base = alt.Chart(alt.InlineData(values=data)).encode(
+        x=alt.X("D:Q", title=_("D, drafted tokens per round"), axis=alt.Axis(tickMinStep=1)),
+        tooltip=["D:Q", "computed:Q", "asked:Q"],
     )
-    asked = base.mark_line(color=HUES[0], strokeDash=[3, 3]).encode(x=x, y="asked:Q", tooltip=tips)
+    computed = base.mark_line(interpolate="step", color=HUES[1], strokeWidth=2.5).encode(
+        y=alt.Y("computed:Q", title=_("rows per KV head"))
+    )
+    asked = base.mark_line(color=HUES[0], strokeDash=[3, 3]).encode(y="asked:Q")
     now = (
         alt.Chart(alt.InlineData(values=[{"D": advice.optimum.draft_length}]))
         .mark_rule(color=QUIET)
         .encode(x="D:Q")
     )
-    name = (
-        base.transform_filter("datum.D == 0")
-        .mark_text(align="left", baseline="top", dx=6, dy=2, color=QUIET)
-        .encode(x=alt.value(0), y=alt.value(0), text="kernel:N")
-    )
-    return alt.layer(steps, asked, now, name).properties(height=180)
+    return alt.layer(computed, asked, now).properties(height=240)
 
 
-def _reading(row: Row, advice: Advice) -> str:
+def _reading(row: Row) -> str:
     layout = row.layout
     text = ngettext(
         "{kernel} puts G (1 + D) = {rows} rows into {n} block of {tile}: {used} of the rows it "
-        "computes are used. The staircase below is what it computes, the dashed line what is "
-        "asked for.",
+        "computes are used. Click on a kernel to see its staircase below.",
         "{kernel} puts G (1 + D) = {rows} rows into {n} blocks of {tile}: {used} of the rows it "
-        "computes are used. The staircase below is what it computes, the dashed line what is "
-        "asked for.",
+        "computes are used. Click on a kernel to see its staircase below.",
         layout.blocks,
     )
     return text.format(
