@@ -74,7 +74,7 @@ class Graphs:
             )
 
     def _captured_work(self, static: Tensor, work: Work) -> Captured:
-        side = torch.cuda.Stream(self.device)
+        side = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(side):
             for _run in range(WARM_UP):
