@@ -25,12 +25,16 @@ Section = Callable[[Advice, Asked], None]
 
 
 def show() -> None:
-    """Draw the page."""
+    """Draw the page; the address comes last, its component takes room."""
+    _page()
+    address.show(query())
+
+
+def _page() -> None:
     asked = sidebar()
     st.markdown(f"## {_('Hardware fit')}")
     for note in notes():
         st.warning(literal(note), icon=":material/info:")
-    address.show(query())
     if asked.question is None:
         st.info(literal(asked.problem), icon=":material/info:")
         return

@@ -115,7 +115,7 @@ def _chain(advice: Advice, asked: Asked, known: list[Plan]) -> None:
     chain = Chain(calls=int(calls), tokens=int(tokens), wait=float(wait))
     batch = advice.question.place.batch
     found = {name_of(plan): _latency(chain, plan, batch, asked) for plan in (known[0], known[1])}
-    draw(latency_chart(chain, found))
+    draw(latency_chart(chain, found, measured=bool(asked.lengths)))
     if asked.lengths:
         text = _("Rounds drawn from {n} measured ones, in stretches of neighbours.")
         st.caption(text.format(n=len(asked.lengths)))
@@ -193,4 +193,5 @@ def _engine(engine: str, scheme: str, length: int, names: tuple[str, str]) -> No
         return
     st.markdown(f"##### {literal(snippet.engine)}")
     st.code(snippet.text, language=snippet.language, wrap_lines=True)
-    st.caption(literal(" ".join((_("{version}.").format(version=snippet.version), *snippet.notes))))
+    source = _("Keys of {engine} {version}.").format(engine=snippet.engine, version=snippet.version)
+    st.caption(literal(" ".join((source, *snippet.notes))))

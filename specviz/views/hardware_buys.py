@@ -18,9 +18,12 @@ SHARES = (0.05, 0.5, 0.9, 0.99)
 DRAWN = 60  # points of each curve
 
 
-def latency_chart(chain: Chain, latencies: Mapping[str, Latency]) -> Drawn:
-    """Draw the share of chains that are done over time, one curve per plan; plain comes first."""
-    reading = _reading(chain, latencies)
+def latency_chart(chain: Chain, latencies: Mapping[str, Latency], *, measured: bool) -> Drawn:
+    """Draw the share of chains that are done over time, one curve per plan; plain comes first.
+
+    `measured` says that rounds were drawn from measured ones, in stretches of neighbours.
+    """
+    reading = _reading(latencies, measured)
     return Drawn(
         name="fit-latency",
         title=_("Latency of {n} calls of {tokens} tokens").format(
@@ -73,16 +76,19 @@ def _layers(latencies: Mapping[str, Latency]) -> "Layers":
     return alt.layer(lines).properties(height=360)
 
 
-def _reading(chain: Chain, latencies: Mapping[str, Latency]) -> str:
+def _reading(latencies: Mapping[str, Latency], measured: bool) -> str:
     (plain, before), *others = latencies.items()
     if not others:
         return _("{plain}: {s} s.").format(plain=plain, s=f"{before.median:.1f}")
     name, after = others[0]
     text = _(
         "Half of the chains take {after} s or less with {name} and {before} s without: {x}x. The "
-        "slowest 1% take {slow} s or more with it, because accepted drafts come in bursts."
+        "slowest 1% take {slow} s or more with it; {why}."
     )
     return text.format(
+        why=_("bursts of accepted drafts, as measured, are in that")
+        if measured
+        else _("real rounds come in bursts and spread wider"),
         after=f"{after.median:.1f}",
         name=name,
         before=f"{before.median:.1f}",

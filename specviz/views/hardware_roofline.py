@@ -93,7 +93,7 @@ def _layers(
 
 
 def _edges(advice: Advice) -> "Layers":
-    """Vertical lines; each label has a height of its own, so that near ones do not overlap."""
+    """Vertical lines; each label stands above the plot on a line of its own."""
     edges = advice.edges
     widest = advice.group_size * POINTS
     known: list[tuple[str, float | None]] = [
@@ -103,7 +103,7 @@ def _edges(advice: Advice) -> "Layers":
         (_("advised D"), advice.group_size * (1 + advice.optimum.draft_length)),
     ]
     data = [
-        {"rows": rows, "text": f"{name} {rows:.0f}", "y": 12 + 16 * i}
+        {"rows": rows, "text": f"{name} {rows:.0f}", "y": -4 - 14 * i}
         for i, (name, rows) in enumerate(known)
         if rows is not None and rows <= widest
     ]
@@ -126,7 +126,7 @@ def free_rows_chart(advice: Advice) -> Drawn:
         {
             "part": part_name(part),
             "rows": rows,
-            "label": _("{n} rows, {share} of the time").format(
+            "label": _("{n}, {share} of time").format(
                 n=rows_text(rows), share=f"{advice.plain.share(part):.0%}"
             ),
         }

@@ -97,7 +97,7 @@ def _break_even() -> "Layers":
     line = alt.Chart(data).mark_rule(color=QUIET, strokeDash=[4, 4]).encode(y="one:Q")
     text = (
         alt.Chart(data)
-        .mark_text(align="right", baseline="bottom", color=QUIET, dx=-4, dy=-2)
+        .mark_text(align="right", baseline="bottom", color=QUIET, dx=-4, dy=-5)
         .encode(y="one:Q", x=alt.value("width"), text="text:N")
     )
     return alt.layer(line, text)

@@ -142,6 +142,7 @@ def _reading(
     )
     text = _(
         "A what-if: the model has G = {own}. The best D would be {listed}. Where the diamonds "
-        "stay left of the dashed line, acceptance decides; where they sit on it, the tile does."
+        "stay left of the dashed line, acceptance decides; where they sit on it, the tile does; "
+        "right of it, a second tile is worth its time."
     )
     return text.format(own=own, listed=listed)
