@@ -109,7 +109,7 @@ class Advice:
         """How each kind of number is known."""
         choice = self.choice
         return {
-            "times": "measured" if self.question.place.gpu.how == "measured" else "modelled",
+            "times": "modelled",  # from rates that may themselves be measured
             "speedup": "modelled",
             "acceptance": choice.profile.how if choice else "published",
             "kernels": "published",
