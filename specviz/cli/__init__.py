@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
         sweep,
         train,
         measure,
+        calibrate,
         advise,
         export,
         gpu_check,

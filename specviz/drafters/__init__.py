@@ -208,7 +208,7 @@ def _make_of_head(
         from specviz.drafters.dspark import DSparkDrafter
         from specviz.heads.dspark_schedule import Confidence
 
-        rule = Confidence(threshold=options.confidence_threshold)
+        rule = Confidence(threshold=options.confidence_threshold, temperatures=head.temperatures)
         return DSparkDrafter(head, target, options, ends, rule)
     from specviz.drafters.dflash import DFlashDrafter
 

@@ -26,10 +26,12 @@ class SlotStates:
 class DSparkHead(DFlashHead):
     """The trunk and its sequential heads, with tensors named as in DeepSpec checkpoints.
 
-    With rank 0 and no confidence head it is a DFlash whose anchor predicts.
+    With rank 0 and no confidence head it is a DFlash whose anchor predicts. `temperatures`, one
+    for each slot, make its confidence come true; without, it is taken as it is.
     """
 
     scheme = "dspark"
+    temperatures: tuple[float, ...] = ()
 
     def __init__(
         self, config: DFlashConfig, owned: Owned = BORROWED, draft_ids: Tensor | None = None

@@ -10,11 +10,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from specviz.config import require
 from specviz.errors import ConfigError
 from specviz.words import _
 
+CALIBRATION = "calibration.json"  # beside a head
 Speed = Callable[[int], float]  # verified rows of all requests together -> rounds per second
 
 
@@ -80,6 +82,12 @@ class Confidence:
 def read_temperatures(text: str) -> tuple[float, ...]:
     """Read SGLang's calibration file: {"temperatures": [one per slot], ...}."""
     return _numbers(_object(text, "calibration"), "temperatures")
+
+
+def read_calibration(folder: Path) -> tuple[float, ...]:
+    """Read the temperatures beside a head; none if it was never calibrated."""
+    file = folder / CALIBRATION
+    return read_temperatures(file.read_text("utf-8")) if file.is_file() else ()
 
 
 class Admission:

@@ -7,6 +7,8 @@ from pathlib import Path
 from specviz.errors import ConfigError, UnsupportedModel
 from specviz.heads.base import Head
 from specviz.heads.checkpoint import Checkpoint
+from specviz.heads.dspark import DSparkHead
+from specviz.heads.dspark_schedule import read_calibration
 from specviz.heads.formats import (
     deepspec,
     eagle,
@@ -85,6 +87,8 @@ def load(path: Path, target: Target | TargetConfig, layer_ids: Sequence[int] | N
         if layout.matches(config, names):
             head = layout.read(checkpoint, target, tuple(layer_ids) if layer_ids else None)
             head.layout, head.name, head.sha = layout.name, checkpoint.name, checkpoint.sha
+            if isinstance(head, DSparkHead):
+                head.temperatures = read_calibration(Path(path))
             _check_taps(head, target)
             return head
     raise UnsupportedModel(
