@@ -19,6 +19,7 @@ st.navigation(
         st.Page("pages/sweep.py", title=_("Sweep"), icon=":material/monitoring:"),
         st.Page("pages/hardware.py", title=_("Hardware fit"), icon=":material/memory:"),
         st.Page("pages/traces.py", title=_("Traces"), icon=":material/folder_open:"),
+        st.Page("pages/learn.py", title=_("Learn"), icon=":material/school:"),
     ],
     position="top",
 ).run()

@@ -18,7 +18,7 @@ NAME, KEY = "specviz_token_pane", "pane"
 
 def show(state: State, trace: Trace) -> None:
     """Draw the text up to the cursor."""
-    _component()(
+    component()(
         key=KEY,
         data=payload(state, trace),
         on_select_change=lambda: _select(state),
@@ -26,7 +26,8 @@ def show(state: State, trace: Trace) -> None:
 
 
 @cache
-def _component() -> ComponentRenderer:
+def component() -> ComponentRenderer:
+    """Return the component, to be mounted with a key and a payload of `views.tokens`."""
     css, js = _asset("token_pane.css"), _asset("token_pane.js")
     return st.components.v2.component(NAME, css=css_variables() + css, js=js)
 

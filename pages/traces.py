@@ -1,0 +1,5 @@
+"""The runs there are, two of them side by side, and files in and out."""
+
+from specviz.ui import traces
+
+traces.show()
