@@ -12,7 +12,7 @@ from specviz.words import _
 
 def show(state: State) -> None:
     """Draw the menu; a file is only written when somebody asks for it."""
-    with st.popover(_("Share and files"), icon=":material/share:", key="files"):
+    with st.popover(_("Share and files"), icon=":material/share:", key="share-files"):
         if state.linkable:
             st.caption(_("A link to these settings and this place"))
         else:

@@ -20,11 +20,11 @@ Color = Literal["blue", "gray", "red"]
 
 def show(state: State, ordered: Ordered, trace: Trace | None) -> None:
     """Draw the header; the run on screen, Run and Stop, files, badges."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="head"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row-head"):
         _choose(state)
         _run_buttons(state, ordered)
         files.show(state)
-    with st.container(horizontal=True, gap="small", key="badges"):
+    with st.container(horizontal=True, gap="small", key="row-badges"):
         _badges(state.run, trace)
 
 

@@ -50,13 +50,13 @@ def moves(state: State) -> tuple[Move, ...]:
 def show(state: State, ordered: Ordered, trace: Trace) -> None:
     """Draw the row of buttons, the place in the run, the speed and the branch menu."""
     back, forward = moves(state)[:3], moves(state)[3:]
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="moves"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="row-moves"):
         for move in back:
             _button(state, move, "left")
         _play_button(state)
         for move in forward:
             _button(state, move, "right")
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="place"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row-place"):
         _place(state, len(trace.rounds))
         branching.show(state, ordered, trace)
         _keys_and_speed()
