@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from specviz import recordings
 from tests.cli.conftest import Call, Outcome
 from tests.cli.folders import write_model
 
@@ -153,7 +154,8 @@ def test_a_pipe_is_no_trace_and_is_left_alone(call: Call, tmp_path: Path) -> Non
     os.mkfifo(pipe)
     outcome = call("run", "--prompt", "a", "--model", "/no/such", "--trace", str(pipe))
     refused(outcome, "a device or a pipe")
-    refused(call("trace", "import", "ngram-copy", "-o", str(pipe)), "a device or a pipe")
+    recording = str(recordings.path("ngram-copy"))
+    refused(call("trace", "import", recording, "-o", str(pipe)), "a device or a pipe")
     assert pipe.is_fifo()
 
 
