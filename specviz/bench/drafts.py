@@ -1,9 +1,11 @@
 """What drafts beside the target, a draft model or a head: found, loaded, listened to, named."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
+
+from torch import Tensor
 
 from specviz import checkpoints
 from specviz.config import SessionConfig
@@ -13,7 +15,8 @@ from specviz.heads import load as heads
 from specviz.heads.base import Head
 from specviz.heads.dflash import DFlashHead
 from specviz.heads.recurrent import RecurrentHead
-from specviz.heads.small_llama import is_small_llama, load_small_llama
+from specviz.heads.small_llama import SomeRows, is_small_llama, load_small_llama
+from specviz.models.llama import LlamaTarget
 from specviz.models.load import Loaded, load
 from specviz.models.store import Progress
 from specviz.models.target import Target, TargetConfig
@@ -117,10 +120,27 @@ def card(config: TargetConfig) -> ModelCard:
     )
 
 
+def draft_ids(draft: Loaded | Head | None) -> Tensor | None:
+    """Return the target's ids that can be drafted, rising; None if all can."""
+    if isinstance(draft, RecurrentHead | DFlashHead):
+        return draft.draft_ids
+    if isinstance(draft, Loaded) and isinstance(draft.target, LlamaTarget):
+        head = draft.target.weights.head
+        return head.ids if isinstance(head, SomeRows) else None
+    return None
+
+
+def undraftable(draft: Loaded | Head | None, tokens: Iterable[int]) -> tuple[int, ...]:
+    """Return those of `tokens` that are outside of the draft vocabulary, rising."""
+    ids = draft_ids(draft)
+    return () if ids is None else tuple(sorted(set(tokens).difference(ids.tolist())))
+
+
 def draft_card(draft: Loaded | Head | None, target: TargetConfig) -> ModelCard | None:
-    """Return the card of what drafts; the vocabulary of a head is what it can draft."""
+    """Return the card of what drafts; its vocabulary is what it can draft."""
     if not isinstance(draft, Head):
-        return card(draft.target.config) if draft else None
+        ids, whole = draft_ids(draft), card(draft.target.config) if draft else None
+        return whole if whole is None or ids is None else replace(whole, vocab=len(ids))
     if isinstance(draft, RecurrentHead):
         shape, layers = draft.shape, len(list(draft.decoder_layers()))
         vocab = target.vocab if draft.draft_ids is None else len(draft.draft_ids)

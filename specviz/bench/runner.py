@@ -12,7 +12,7 @@ from importlib import metadata
 import torch
 
 from specviz import __version__
-from specviz.bench.drafts import card, draft_card, listened_to, load_draft
+from specviz.bench.drafts import card, draft_card, listened_to, load_draft, undraftable
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
 from specviz.drafters.suffix import SuffixHistory
@@ -201,4 +201,5 @@ def to_trace(
         finish=session.finish,
         lossless=lossless,
         parent=parent,
+        undraftable=undraftable(draft, seen),
     )

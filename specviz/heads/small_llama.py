@@ -40,12 +40,12 @@ class SomeRows(Linear):
 
     def __init__(self, table: Tensor, ids: Tensor) -> None:
         """Keep the rows `ids` of a table [vocab, hidden]."""
-        self._ids, self._vocab = ids.to(table.device), len(table)
-        super().__init__(table[self._ids])
+        self.ids, self._vocab = ids.to(table.device), len(table)
+        super().__init__(table[self.ids])
 
     def __call__(self, x: Tensor) -> Tensor:
         logits = x.new_full((*x.shape[:-1], self._vocab), float("-inf"))
-        logits[..., self._ids] = super().__call__(x)
+        logits[..., self.ids] = super().__call__(x)
         return logits
 
 

@@ -261,6 +261,8 @@ def _check_tokens(trace: Trace) -> None:
     _require(not part, "prompt", HIDDEN, _("ids, or -1 everywhere in a redacted trace"))
     lacking = sorted(shown - trace.pieces.keys())
     _require(not lacking, "pieces", lacking[:1], _("the bytes of every token shown"))
+    unknown = sorted(set(trace.undraftable) - trace.pieces.keys())
+    _require(not unknown, "undraftable", unknown[:1], _("tokens that pieces spell"))
     longest = max(map(len, trace.pieces.values()), default=0)
     _require(
         longest <= MOST_BYTES,

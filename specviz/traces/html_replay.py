@@ -133,7 +133,7 @@ def _data(trace: Trace) -> Json:
 
 def _round(trace: Trace, event: Round) -> Json:
     """Return what happened in one round, in the order of its small steps."""
-    settings = Settings(trace.pieces, trace.params, trace.config)
+    settings = Settings(trace.pieces, trace.params, trace.config, trace.undraftable)
     nodes: list[int | str] = [*range(len(event.draft)), "last"]
     return {
         "says": sentence(event, trace.pieces),

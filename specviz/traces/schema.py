@@ -10,13 +10,14 @@ from specviz.events import Finish, LosslessReport, Round
 from specviz.traces.scalars import Json
 from specviz.words import _
 
-SCHEMA = 2  # raised with every change of a field here, in events.py or in config.py
+SCHEMA = 3  # raised with every change of a field here, in events.py or in config.py
 
 HIDDEN = -1  # stands for each prompt token of a redacted trace
 
 # MIGRATIONS[n] turns the plain data of schema n into that of n + 1.
 MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {
     1: dict,  # 2 added settings and evidence of heads, whose defaults say that there was none
+    2: dict,  # 3 added undraftable, empty where nobody noted it
 }
 
 
@@ -85,6 +86,7 @@ class Trace:
     finish: Finish | None = None
     lossless: LosslessReport | None = None
     parent: Branch | None = None
+    undraftable: tuple[int, ...] = ()  # of `pieces`, those the draft vocabulary lacks
 
     @property
     def output(self) -> tuple[int, ...]:
@@ -189,6 +191,7 @@ def redact(trace: Trace) -> Trace:
         prompt_text=None,
         prompt=(HIDDEN,) * len(trace.prompt),
         pieces={token: piece for token, piece in trace.pieces.items() if token in kept},
+        undraftable=tuple(token for token in trace.undraftable if token in kept),
     )
 
 

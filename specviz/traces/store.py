@@ -39,6 +39,9 @@ class Entry:
     problem: str = ""
 
 
+BODY = ("prompt_text", "prompt", "pieces", "undraftable")  # of no use to a list of runs
+
+
 def to_json(trace: Trace) -> str:
     """Write a trace as JSON text: header on the first line, then one line per round.
 
@@ -51,7 +54,7 @@ def to_json(trace: Trace) -> str:
     except Damaged as e:
         raise TraceError(_("this run cannot be saved: {e}").format(e=e)) from e
     rounds = data.pop("rounds")
-    body = {name: data.pop(name) for name in ("prompt_text", "prompt", "pieces")}
+    body = {name: data.pop(name) for name in BODY}
     head = {"format": FORMAT, **data, "counts": counts}
     lines = ",\n".join(map(_dump, rounds if isinstance(rounds, list) else ()))
     return f'{_dump(head)[:-1]},\n{_dump(body)[1:-1]},\n"rounds":[\n{lines}\n]}}\n'

@@ -35,7 +35,9 @@ def show(state: State, trace: Trace) -> None:
         key=f"decision-{at}-{state.chosen}",
         label_visibility="collapsed",
     )
-    shown = decision(event, node, Settings(trace.pieces, trace.params, trace.config))
+    shown = decision(
+        event, node, Settings(trace.pieces, trace.params, trace.config, trace.undraftable)
+    )
     for line in shown.lines:
         st.markdown(literal(line))
     if shown.bars:

@@ -57,6 +57,8 @@ class Run:
     head: Trace | None = None  # everything but rounds and end, once the prompt is read
     rounds: list[Round] = field(default_factory=list)
     pieces: dict[int, bytes] = field(default_factory=dict)
+    undraftable: set[int] = field(default_factory=set)  # of them, what the drafter cannot draft
+    draftable: frozenset[int] | None = None  # None: all there is
     finish: Finish | None = None
     lossless: LosslessReport | None = None
     trunk: "Run | None" = None  # the run this one will branch from
@@ -79,6 +81,7 @@ class Run:
             head=trace,
             rounds=list(trace.rounds),
             pieces=dict(trace.pieces),
+            undraftable=set(trace.undraftable),
             finish=trace.finish,
             lossless=trace.lossless,
             parent=trace.parent,
@@ -99,6 +102,8 @@ class Run:
         if self.loaded is not None:
             piece = self.loaded.tokenizer.piece
             self.pieces.update({t: piece(t) for t in tokens if t not in self.pieces})
+        if self.draftable is not None:
+            self.undraftable.update(set(tokens) - self.draftable)
 
     def trace(self) -> Trace | None:
         """Return what is known now; None before the prompt was read.
@@ -120,6 +125,7 @@ class Run:
                     self.head,
                     rounds=rounds,
                     pieces=dict(self.pieces),
+                    undraftable=tuple(sorted(self.undraftable)),
                     finish=finish,
                     lossless=lossless,
                 )

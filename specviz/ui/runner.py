@@ -254,11 +254,15 @@ class Engine:
 
     def _introduce(self, run: Run, request: "Request") -> None:
         """Publish everything about the run but its rounds."""
+        from specviz.bench.drafts import draft_ids
         from specviz.bench.runner import to_trace
 
         assert run.loaded is not None
         trace = to_trace(
             session_of(run), run.loaded, request, draft=run.draft, run_id=run.id, parent=run.parent
         )
+        ids = draft_ids(run.draft)
+        run.draftable = None if ids is None else frozenset(ids.tolist())
         run.pieces.update(trace.pieces)
+        run.undraftable.update(trace.undraftable)
         run.head = replace(trace, rounds=())

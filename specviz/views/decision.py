@@ -1,13 +1,13 @@
 """One accept-or-reject decision: its arithmetic in sentences, its distributions as numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import exp
 
 from specviz.config import SamplingParams, SessionConfig
 from specviz.events import Candidate, Check, Round
 from specviz.views.cards import check_digits, digits_apart, greedy_note, number, rank
-from specviz.views.sentences import refused_nodes
+from specviz.views.sentences import never_drafted, refused_nodes
 from specviz.views.spelling import quote
 from specviz.words import _
 
@@ -100,6 +100,7 @@ class Settings:
     pieces: Mapping[int, bytes]
     params: SamplingParams
     config: SessionConfig
+    undraftable: Collection[int] = ()  # tokens that the draft vocabulary lacks
 
 
 def decision(event: Round, node: int | str, settings: Settings) -> Decision:
@@ -117,6 +118,8 @@ def decision(event: Round, node: int | str, settings: Settings) -> Decision:
     )
     if check is not None and node in event.past_end:
         lines.append(_("It lies behind the end of the text, so it does not count."))
+    if never_drafted(event, node, settings.undraftable):
+        lines.append(_("What the target put in its place is not in the draft vocabulary."))
     lines += _processor_lines(event, node, settings)
     bars = _bars(event, row, event.draft.tokens[node], settings)
     if bars and settings.params.greedy:

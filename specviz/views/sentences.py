@@ -1,6 +1,6 @@
 """Rounds in words: one sentence each, for screen readers, tables and the live region."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from specviz.events import ROOT, Finish, Round
@@ -64,6 +64,11 @@ def refused_nodes(event: Round) -> list[int]:
     fates = event.fates
     end = event.path[-1] if event.path else ROOT
     return [node for node in event.draft.children(end) if fates[node] == "rejected"]
+
+
+def never_drafted(event: Round, node: int, undraftable: Collection[int]) -> bool:
+    """Whether a draft was refused for a token that the draft vocabulary lacks."""
+    return event.last_token in undraftable and node in refused_nodes(event)
 
 
 def ending(finish: Finish | None) -> str:

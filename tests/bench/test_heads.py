@@ -17,6 +17,8 @@ from specviz.metrics import alarms
 from specviz.models.load import Loaded, load
 from specviz.session import DecodeSession
 from specviz.traces import store
+from specviz.views.decision import Settings, decision
+from specviz.views.sentences import refused_nodes
 from tests.cli.folders import write_model
 from tests.heads_on_disk import LAYERS, LAYOUTS, TAPS, write_head
 from tests.stubs import random_table
@@ -83,6 +85,41 @@ def test_d6_a_head_with_part_of_the_vocabulary_drafts_nothing_else_and_says_its_
     assert any(token % 2 for token in trace.output)
     assert trace.draft is not None
     assert trace.draft.vocab == trace.target.vocab // 2
+
+
+def test_d6_a_draft_refused_for_a_token_the_head_lacks_says_so(
+    deep: Loaded, heads: dict[str, Path], tmp_path: Path
+) -> None:
+    trace = run(deep, request("eagle3", heads["eagle3"]), limit=0)
+    odd = {token for token in trace.pieces if token % 2}
+    assert set(trace.undraftable) == odd
+    store.save(trace, tmp_path / "run.json")
+    again = store.load(tmp_path / "run.json")
+    assert again.undraftable == trace.undraftable
+    settings = Settings(again.pieces, again.params, again.config, again.undraftable)
+    seen = set()
+    for event in again.rounds:
+        for node in refused_nodes(event):
+            said = "not in the draft vocabulary" in " ".join(decision(event, node, settings).lines)
+            assert said == (event.last_token in odd)
+            seen.add(said)
+    assert seen == {True, False}
+    assert not run(deep, request("mtp", heads["mtp"]), limit=0).undraftable
+
+
+def test_d8_q_of_a_head_with_part_of_the_vocabulary_is_compared_at_full_width(
+    deep: Loaded, heads: dict[str, Path]
+) -> None:
+    asked = request("eagle3", heads["eagle3"])
+    asked = replace(asked, params=replace(asked.params, temperature=1.0))
+    session = open_session(deep, asked)
+    session.step()
+    scored = session.scored
+    assert scored is not None
+    assert scored.q is not None
+    assert scored.q.shape == (3, deep.target.config.vocab) == scored.p[1:].shape
+    assert scored.q.sum(-1).tolist() == pytest.approx([1.0] * 3, abs=1e-5)
+    assert not scored.q[:, 1::2].any()
 
 
 def test_confidence_shortens_the_drafts_of_dspark(deep: Loaded, heads: dict[str, Path]) -> None:

@@ -56,6 +56,16 @@ def test_prediction_and_remainder_add_up_to_the_measured_round():
     assert median_error([point]) == pytest.approx(abs(point.predicted / point.speedup - 1))
 
 
+def test_b16_a_block_is_predicted_at_the_lengths_that_were_measured_and_at_no_other():
+    block = Cell(scheme="dflash", draft_length=2, group_size=3)
+    seven = Cell(scheme="dflash", draft_length=7, group_size=3)
+    plain = sample(block.plain, order=0)
+    found = points([plain, sample(block), sample(seven, order=2)], passes())
+    assert {point.cell for point in found} == {block, seven}
+    assert all(point.is_block for point in found)
+    assert not any(point.is_block for point in points([plain, sample()], passes()))
+
+
 def test_a_length_whose_rows_were_not_measured_is_not_predicted():
     (_chat, point) = points([sample(NGRAM.plain, order=0), sample()], passes(times=(0.8, 0.9)))
     assert point.predicted is None
