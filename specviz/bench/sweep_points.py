@@ -13,7 +13,7 @@ from specviz.events import Timing
 from specviz.metrics.summary import ratio
 from specviz.metrics.sweep import ALL, Cell, Mode, Pass, Point, Sample
 
-DRAWS = 1000  # of the bootstrap
+DRAWS = 500  # of the bootstrap
 SURE = 0.95
 SMALLEST = 4  # baselines from which on their spread says something
 
@@ -57,26 +57,31 @@ def verify_curve(times: Curve) -> dict[int, float]:
 
 def points(samples: Sequence[Sample], passes: Sequence[Pass]) -> list[Point]:
     """Return a point for every cell and prompt class, and one over all classes."""
-    cells = dict.fromkeys(s.cell for s in samples if s.cell.scheme != "none")
+    by_cell: dict[Cell, dict[str, list[Sample]]] = {}
+    for sample in samples:
+        by_cell.setdefault(sample.cell, {}).setdefault(sample.prompt, []).append(sample)
+    times = {key: pass_times(passes, *key) for key in {(p.mode, p.group_size) for p in passes}}
     found = list[Point]()
-    for cell in cells:
-        own = [s for s in samples if s.cell == cell]
-        curve = verify_curve(pass_times(passes, cell.mode, cell.group_size))
-        prompts = _by_prompt(cell, own, samples, curve)
-        found += _of_classes(cell, prompts)
-        found += _twins(cell, prompts, passes)
+    for cell, own in by_cell.items():
+        if cell.scheme != "none":
+            curve = verify_curve(times.get((cell.mode, cell.group_size), {}))
+            prompts = _by_prompt(cell, own, by_cell.get(cell.plain, {}), curve)
+            found += _of_classes(cell, prompts)
+            found += _twins(cell, prompts, times)
     return found
 
 
 def _by_prompt(
-    cell: Cell, own: Sequence[Sample], samples: Sequence[Sample], curve: Curve
+    cell: Cell,
+    own: Mapping[str, Sequence[Sample]],
+    baseline: Mapping[str, Sequence[Sample]],
+    curve: Curve,
 ) -> list[_OfPrompt]:
     found = []
-    for prompt in dict.fromkeys(s.prompt for s in own):
-        plain = [s for s in samples if s.cell == cell.plain and s.prompt == prompt]
-        mine = [s for s in own if s.prompt == prompt]
-        if not plain:
+    for prompt, mine in own.items():
+        if prompt not in baseline:
             continue
+        plain = baseline[prompt]
         base = [_neighbours(s, plain) for s in mine]
         texts = {s.digest for s in plain}
         found.append(
@@ -209,15 +214,16 @@ def interval(ratios: Sequence[Sequence[float]]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _twins(cell: Cell, prompts: Sequence[_OfPrompt], passes: Sequence[Pass]) -> list[Point]:
+def _twins(
+    cell: Cell, prompts: Sequence[_OfPrompt], times: Mapping[tuple[Mode, int], Curve]
+) -> list[Point]:
     """The same rounds on timed twins: their passes, the measured target's acceptance and rest."""
-    groups = dict.fromkeys(p.group_size for p in passes if p.mode == "twin")
+    groups = sorted(group for mode, group in times if mode == "twin")
     if cell.mode != "exact" or cell.group_size in groups:
         return []
     found = list[Point]()
     for group in groups:
-        times = pass_times(passes, "twin", group)
-        turned = [_on_twin(p, times) for p in prompts]
+        turned = [_on_twin(p, times["twin", group]) for p in prompts]
         whole = [p for p in turned if p is not None]
         other = Cell(
             scheme=cell.scheme,

@@ -28,7 +28,7 @@ COLUMNS = (
 def lines(results: Results) -> list[Json]:
     """Return one object per point, then one per number of rows of the attention operation."""
     found = points(results.samples, results.passes)
-    return [*map(line, found), *_kernel_lines(results)]
+    return [*map(line, found), *kernel_lines(results)]
 
 
 def line(point: Point) -> Json:
@@ -65,7 +65,8 @@ def line(point: Point) -> Json:
     }
 
 
-def _kernel_lines(results: Results) -> list[Json]:
+def kernel_lines(results: Results) -> list[Json]:
+    """Return one object per G, rows, context and batch of the attention operation."""
     seen: dict[tuple[int, int, int, int], list[float]] = {}
     for one in results.passes:
         if one.mode == "kernel":

@@ -1,6 +1,7 @@
 """Passes over 1 to 64 rows, timed: of a whole model, and of its attention operation alone."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from statistics import median
 
@@ -26,11 +27,15 @@ def model_passes(target: Target, task: Passes, stop: Callable[[], bool]) -> Iter
     model = target.fork(0)
     model.prefill([(7 * i + 1) % vocab for i in range(context)])
     model.score(1, Draft.chain(range(1, 2)))  # warms up, not counted
-    for rows in task.rows:
-        if stop():
-            return
-        draft = Draft.chain((11 * i + 3) % vocab for i in range(rows - 1))
-        yield _pass(task, rows, _seconds(target.device, partial(model.score, 5 % vocab, draft)))
+    times: dict[int, list[float]] = {rows: [] for rows in task.rows}
+    for _call in range(CALLS):  # all rows in turn, so that a busy moment does not hit one of them
+        for rows, seen in times.items():
+            if stop():
+                return
+            draft = Draft.chain((11 * i + 3) % vocab for i in range(rows - 1))
+            seen.append(_seconds(target.device, partial(model.score, 5 % vocab, draft)))
+    for rows, seen in times.items():
+        yield replace(_pass(task, rows, median(seen)), context=context)
 
 
 def kernel_passes(target: Target, task: Passes, stop: Callable[[], bool]) -> Iterator[Pass]:
@@ -51,7 +56,7 @@ def kernel_passes(target: Target, task: Passes, stop: Callable[[], bool]) -> Ite
         seen = torch.ones(rows, task.context, dtype=torch.bool, device=target.device)
         mask = pack_mask(seen, group, target.dtype)
         work = partial(attend, queries, keys, values, mask)
-        yield _pass(task, rows, _seconds(target.device, work))
+        yield _pass(task, rows, median(_seconds(target.device, work) for _call in range(CALLS)))
 
 
 def _pass(task: Passes, rows: int, seconds: float) -> Pass:
@@ -68,9 +73,6 @@ def _pass(task: Passes, rows: int, seconds: float) -> Pass:
 
 @torch.inference_mode()
 def _seconds(device: torch.device, work: Callable[[], object]) -> float:
-    times = []
-    for _call in range(CALLS):
-        watch = Stopwatch(device)
-        work()
-        times.append(watch.seconds()["total"])
-    return median(times)
+    watch = Stopwatch(device)
+    work()
+    return watch.seconds()["total"]

@@ -23,7 +23,7 @@ LINK = Link(
     {
         "prompts": Setting(default=THREE, choices=(*PROMPTS, OWN)),
         "text": Setting(default=""),
-        "schemes": Setting(default=("ngram", "suffix"), choices=sweep_schemes.DRAFTING),
+        "schemes": Setting(default=sweep_schemes.DRAFTING, choices=sweep_schemes.DRAFTING),
         "D": Setting(default=5, low=1, high=64),
         "T": Setting(default=0.0, low=0, high=2),
         "seed": Setting(default=0, low=0, high=2**31),

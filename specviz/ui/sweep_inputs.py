@@ -20,11 +20,11 @@ MOST_LENGTH = 32
 LINK = Link(
     "sweep",
     {
-        "schemes": Setting(default=("ngram", "suffix"), choices=sweep_schemes.DRAFTING),
+        "schemes": Setting(default=sweep_schemes.DRAFTING, choices=sweep_schemes.DRAFTING),
         "D": Setting(default=(1, 8), low=1, high=MOST_LENGTH),
         "classes": Setting(default=("chat", "code", "copy"), choices=CLASSES),
         "per_class": Setting(default=1, low=1, high=5),
-        "max": Setting(default=48, low=8, high=512),
+        "max": Setting(default=32, low=8, high=512),
         "repeats": Setting(default=2, low=1, high=20),
         "T": Setting(default=0.0, low=0, high=2),
         "groups": Setting(default=(), choices=GROUPS),

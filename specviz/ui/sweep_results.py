@@ -41,7 +41,7 @@ def show(state: State, work: Work) -> None:
     found = rank([report.measured(p) for p in report.best_points(whole)])
     st.info(literal(found.text), icon=":material/gavel:")
     _over_length(state, work, points, own)
-    _over_rows(results, points)
+    _over_rows(results, points, own)
     _over_group(results, points, own)
     _files(results)
 
@@ -89,9 +89,10 @@ def _over_length(state: State, work: Work, points: Sequence[Point], own: int) ->
                           if p.cell.group_size == own and p.prompt_class != ALL]))  # fmt: skip
 
 
-def _over_rows(results: Results, points: Sequence[Point]) -> None:
+def _over_rows(results: Results, points: Sequence[Point], own: int) -> None:
     passes = list(results.passes)
-    models = sorted({(p.mode, p.group_size) for p in passes if p.mode != "kernel"})
+    known = dict.fromkeys((p.mode, p.group_size) for p in passes if p.mode != "kernel")
+    models = sorted(known, key=lambda m: (m[0] != "exact", m[1] != own, m[1]))
     curves = {
         f"{mode_name(mode)}, G = {group}": curve
         for mode, group in models
@@ -127,7 +128,7 @@ def _over_group(results: Results, points: Sequence[Point], own: int) -> None:
         st.caption(
             _("G is fixed by the weights. Choose a way to turn it at the left to measure over G.")
         )
-    rows = [row for row in report.lines(results) if row["mode"] == "kernel"]
+    rows = report.kernel_lines(results)
     times = {}
     for row in rows:
         timing = row["timing"]

@@ -8,7 +8,8 @@ import altair as alt
 from specviz.cost.reasons import title
 from specviz.events import Round
 from specviz.metrics import summarise
-from specviz.views.hardware_drawn import Drawn, looks
+from specviz.views.hardware_drawn import Drawn
+from specviz.views.sweep_looks import scheme_looks
 from specviz.views.theme import PARTS
 from specviz.words import _
 
@@ -17,26 +18,38 @@ Runs = Mapping[str, Sequence[Round]]  # rounds of one prompt by scheme
 
 def race_chart(runs: Runs) -> Drawn:
     """Draw tokens over seconds and, linked with it, the milliseconds of a token by part."""
-    names = [title(scheme) for scheme in runs]
-    hues, dashes, _shapes = looks(names)
     shown = alt.selection_point(fields=["scheme"], bind="legend")
-    color = alt.Color(
-        "scheme:N",
-        scale=alt.Scale(domain=names, range=hues),
-        legend=alt.Legend(orient="bottom", columns=3, title=None, symbolStrokeWidth=3),
+    both = alt.vconcat(_race(runs, shown), _split(runs, shown), spacing=12)
+    reading = race_reading(runs)
+    return Drawn(
+        name="compare-race",
+        title=_("Tokens over time, and where the time goes"),
+        chart=both.resolve_scale(color="independent"),
+        reading=reading,
+        alt=_("Lines of tokens over seconds, and stacked bars of time per token. {reading}").format(
+            reading=reading
+        ),
+        columns=(
+            _("Scheme"),
+            _("Seconds"),
+            _("Tokens"),
+            *(f"{part}, ms" for part in part_names().values()),
+        ),
+        rows=tuple(_row(scheme, rounds) for scheme, rounds in runs.items()),
     )
-    faded = alt.condition(shown, alt.value(1.0), alt.value(0.15))
-    race = (
+
+
+def _race(runs: Runs, shown: alt.Parameter) -> alt.Chart:
+    look = scheme_looks(runs)
+    line: alt.Chart = (
         alt.Chart(alt.InlineData(values=_steps(runs)))
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=alt.X("seconds:Q", title=_("seconds of decoding")),
             y=alt.Y("tokens:Q", title=_("tokens committed")),
-            color=color,
-            strokeDash=alt.StrokeDash(
-                "scheme:N", scale=alt.Scale(domain=names, range=dashes), legend=None
-            ),
-            opacity=faded,
+            color=look.line_color,
+            strokeDash=look.dash,
+            opacity=alt.condition(shown, alt.value(1.0), alt.value(0.15)),
             tooltip=[
                 alt.Tooltip("scheme:N", title=_("scheme")),
                 alt.Tooltip("round:Q", title=_("round")),
@@ -47,22 +60,22 @@ def race_chart(runs: Runs) -> Drawn:
         .add_params(shown)
         .properties(height=240)
     )
-    parts = part_names()
-    split = (
+    return line
+
+
+def _split(runs: Runs, shown: alt.Parameter) -> alt.Chart:
+    names, parts = scheme_looks(runs).names, part_names()
+    scale = alt.Scale(domain=list(parts.values()), range=[PARTS[part][0] for part in parts])
+    legend = alt.Legend(orient="bottom", columns=4, title=None)
+    bars: alt.Chart = (
         alt.Chart(alt.InlineData(values=_parts(runs)))
         .mark_bar()
         .encode(
             x=alt.X("ms:Q", title=_("ms per output token")),
             y=alt.Y("scheme:N", title=None, sort=names),
-            color=alt.Color(
-                "part:N",
-                scale=alt.Scale(
-                    domain=list(parts.values()), range=[PARTS[part][0] for part in parts]
-                ),
-                legend=alt.Legend(orient="bottom", columns=4, title=None),
-            ),
+            color=alt.Color("part:N", scale=scale, legend=legend),
             order=alt.Order("order:Q"),
-            opacity=faded,
+            opacity=alt.condition(shown, alt.value(1.0), alt.value(0.15)),
             tooltip=[
                 alt.Tooltip("scheme:N", title=_("scheme")),
                 alt.Tooltip("part:N", title=_("part")),
@@ -71,18 +84,7 @@ def race_chart(runs: Runs) -> Drawn:
         )
         .properties(height=40 + 34 * len(names))
     )
-    reading = race_reading(runs)
-    return Drawn(
-        name="compare-race",
-        title=_("Tokens over time, and where the time goes"),
-        chart=alt.vconcat(race, split, spacing=12).resolve_scale(color="independent"),
-        reading=reading,
-        alt=_("Lines of tokens over seconds, and stacked bars of time per token. {reading}").format(
-            reading=reading
-        ),
-        columns=(_("Scheme"), _("Seconds"), _("Tokens"), *(f"{p}, ms" for p in parts.values())),
-        rows=tuple(_row(scheme, rounds) for scheme, rounds in runs.items()),
-    )
+    return bars
 
 
 def part_names() -> dict[str, str]:

@@ -6,17 +6,18 @@ import altair as alt
 
 from specviz.cost.reasons import title
 from specviz.metrics.sweep import Point
-from specviz.views.hardware_drawn import QUIET, Drawn, looks
+from specviz.views.hardware_drawn import QUIET, Drawn
 from specviz.views.sweep_lines import columns, row
+from specviz.views.sweep_looks import scheme_looks
 from specviz.words import _
 
 
 def class_chart(points: Sequence[Point]) -> Drawn:
     """Draw the best measured point of each scheme and class with its interval."""
     best = best_by_class(points)
-    names = list(dict.fromkeys(title(p.cell.scheme) for p in best))
+    look = scheme_looks(p.cell.scheme for p in best)
+    names = look.names
     classes = list(dict.fromkeys(p.prompt_class for p in best))
-    hues, _dashes, shapes = looks(names)
     data = [
         {
             "scheme": title(p.cell.scheme),
@@ -31,16 +32,12 @@ def class_chart(points: Sequence[Point]) -> Drawn:
     base = alt.Chart(alt.InlineData(values=data)).encode(
         y=alt.Y("prompts:N", title=_("prompt class"), sort=classes),
         yOffset=alt.YOffset("scheme:N", sort=names),
-        color=alt.Color(
-            "scheme:N",
-            scale=alt.Scale(domain=names, range=hues),
-            legend=alt.Legend(orient="bottom", columns=3, title=None),
-        ),
+        color=look.color,
     )
-    x = alt.X("speedup:Q", title=_("speedup over plain decoding"), scale=alt.Scale(zero=False))
+    x = alt.X("speedup:Q", title=_("measured speedup"), scale=alt.Scale(zero=False, padding=8))
     dots = base.mark_point(filled=True, size=80).encode(
         x=x,
-        shape=alt.Shape("scheme:N", scale=alt.Scale(domain=names, range=shapes), legend=None),
+        shape=look.shape,
         tooltip=[
             alt.Tooltip("scheme:N", title=_("scheme")),
             alt.Tooltip("prompts:N", title=_("prompts")),
@@ -56,7 +53,7 @@ def class_chart(points: Sequence[Point]) -> Drawn:
         name="sweep-classes",
         title=_("Best D by prompt class"),
         chart=alt.layer(level, spread, dots).properties(
-            height=max(120, 26 * len(names) * len(classes))
+            height=110 + 22 * len(names) * len(classes)
         ),
         reading=reading,
         alt=_("Best speedup of each scheme by prompt class. {reading}").format(reading=reading),

@@ -10,6 +10,7 @@ from specviz.cost.tiles import TILE
 from specviz.metrics.sweep import Point
 from specviz.views.hardware_drawn import QUIET, Drawn, looks
 from specviz.views.sweep_lines import SHORT, columns, mode_name, row
+from specviz.views.sweep_looks import scheme_looks
 from specviz.words import _
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ Times = Mapping[tuple[int, int], float]  # attention: relative time by (G, rows)
 def group_chart(points: Sequence[Point], length: int) -> Drawn:
     """Draw speedup over G at one D; filled marks are exact, hollow ones timed twins."""
     shown = sorted(points, key=lambda p: p.cell.group_size)
-    names = list(dict.fromkeys(title(p.cell.scheme) for p in shown))
-    hues, dashes, shapes = looks(names)
+    look = scheme_looks(p.cell.scheme for p in shown)
     data = [
         {
             "scheme": title(p.cell.scheme),
@@ -40,30 +40,20 @@ def group_chart(points: Sequence[Point], length: int) -> Drawn:
         x=alt.X(
             "G:O", title=_("G, query heads per KV head"), sort=groups, axis=alt.Axis(labelAngle=0)
         ),
-        color=alt.Color(
-            "scheme:N",
-            scale=alt.Scale(domain=names, range=hues),
-            legend=alt.Legend(orient="bottom", columns=3, title=None),
-        ),
+        color=look.color,
     )
-    y = alt.Y("speedup:Q", title=_("speedup over plain decoding"), scale=alt.Scale(zero=False))
-    shape = alt.Shape("scheme:N", scale=alt.Scale(domain=names, range=shapes), legend=None)
+    y = alt.Y("speedup:Q", title=_("measured speedup"), scale=alt.Scale(zero=False, padding=8))
     tips = [
         alt.Tooltip("scheme:N", title=_("scheme")),
         alt.Tooltip("G:N"),
         alt.Tooltip("mode:N", title=_("mode")),
         alt.Tooltip("speedup:Q", format=".2f", title=_("speedup")),
     ]
-    lines = base.mark_line(strokeWidth=1.5).encode(
-        y=y,
-        strokeDash=alt.StrokeDash(
-            "scheme:N", scale=alt.Scale(domain=names, range=dashes), legend=None
-        ),
-    )
+    lines = base.mark_line(strokeWidth=1.5).encode(y=y, strokeDash=look.dash)
     spread = base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q")
     exact = base.transform_filter("datum.exact").mark_point(filled=True, size=90)
     twin = base.transform_filter("!datum.exact").mark_point(filled=False, size=90, strokeWidth=2)
-    marks = [m.encode(y=y, shape=shape, tooltip=tips) for m in (exact, twin)]
+    marks = [m.encode(y=y, shape=look.shape, tooltip=tips) for m in (exact, twin)]
     reading = _group_reading(shown, length)
     return Drawn(
         name="sweep-groups",
@@ -203,7 +193,7 @@ def kernel_chart(times: Times, context: int) -> Drawn:
         {"G": f"G = {g}", "packed": g * rows, "rows": rows, "time": t}
         for (g, rows), t in sorted(times.items())
     ]
-    legend = alt.Legend(orient="bottom", columns=5, title=None)
+    legend = alt.Legend(orient="bottom", columns=5, title=None, symbolStrokeWidth=0)
     base = alt.Chart(alt.InlineData(values=data)).encode(
         x=alt.X("rows:Q", title=_("rows, 1 + D"), axis=alt.Axis(tickMinStep=1)),
         y=alt.Y("time:Q", title=_("time / time of one row")),
@@ -223,7 +213,7 @@ def kernel_chart(times: Times, context: int) -> Drawn:
     )
     last = max(rows for _group, rows in times)
     ends = ", ".join(f"{times[g, last]:.1f}x (G = {g})" for g in groups if (g, last) in times)
-    text = _("Attention alone over {context} cached tokens: {rows} rows take {ends} one row.")
+    text = _("Attention alone over {context} cached tokens: {rows} rows against one row, {ends}.")
     reading = text.format(context=context, rows=last, ends=ends)
     level = alt.Chart(alt.InlineData(values=[{"one": 1.0}])).mark_rule(
         color=QUIET, strokeDash=[4, 4]

@@ -1,20 +1,18 @@
 """A sweep over D: measured speedup with its interval and the model beside it, and E[L]."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import altair as alt
 
 from specviz.cost.reasons import title
 from specviz.metrics.sweep import Point
-from specviz.views.hardware_drawn import QUIET, Drawn, looks
+from specviz.views.hardware_drawn import QUIET, Drawn
+from specviz.views.sweep_looks import Looks, scheme_looks
 from specviz.words import _
 
-if TYPE_CHECKING:
-    from specviz.views.hardware_drawn import Layers
-
 PICK = "pick"  # the selection that a click on a point makes
-SHORT = 300  # height of a chart, px
+SHORT = 380  # height of a chart with its legend, px
+APART = 0.4  # of a step of D: how wide the schemes of one D lie, so that intervals stay apart
 
 Record = dict[str, object]
 
@@ -24,24 +22,24 @@ def speedup_chart(points: Sequence[Point]) -> Drawn:
 
     `points` are of one prompt class and one G.
     """
-    names, data, shown = _names(points), [_record(p) for p in points], _shown()
+    look, data, shown = _looks(points), _records(points), _shown()
     base = alt.Chart(alt.InlineData(values=data)).encode(
         x=_lengths(),
-        color=_color(names),
+        color=look.color,
         opacity=alt.condition(shown, alt.value(1.0), alt.value(0.15)),
     )
-    y = alt.Y("speedup:Q", title=_("speedup over plain decoding"), scale=alt.Scale(zero=False))
+    y = alt.Y("speedup:Q", title=_("measured speedup"), scale=alt.Scale(zero=False, padding=8))
     dots = (
         base.mark_point(filled=True, size=80, cursor="pointer")
-        .encode(y=y, shape=_shape(names), tooltip=_tooltip())
+        .encode(x="place:Q", y=y, shape=look.shape, tooltip=_tooltip())
         .add_params(alt.selection_point(name=PICK, fields=["trace"], empty=False))
     )
     model = (
         base.transform_filter("isValid(datum.predicted)")
         .mark_line(strokeWidth=1.5)
-        .encode(y=alt.Y("predicted:Q"), strokeDash=_dash(names))
+        .encode(y=alt.Y("predicted:Q"), strokeDash=look.dash)
     )
-    spread = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q")
+    spread = base.mark_rule(strokeWidth=1.5).encode(x="place:Q", y=alt.Y("low:Q"), y2="high:Q")
     layers = [_break_even(), model, spread, dots.add_params(shown)]
     reading = speedup_reading(points)
     return Drawn(
@@ -59,15 +57,17 @@ def speedup_chart(points: Sequence[Point]) -> Drawn:
 
 def length_chart(points: Sequence[Point]) -> Drawn:
     """Draw E[L] over D."""
-    names, data, shown = _names(points), [_record(p) for p in points], _shown()
+    look, data, shown = _looks(points), _records(points), _shown()
     base = alt.Chart(alt.InlineData(values=data)).encode(
         x=_lengths(),
-        y=alt.Y("length:Q", title=_("E[L], tokens per round"), scale=alt.Scale(domainMin=1)),
-        color=_color(names),
+        y=alt.Y(
+            "length:Q", title=_("E[L], tokens per round"), scale=alt.Scale(zero=False, padding=8)
+        ),
+        color=look.color,
         opacity=alt.condition(shown, alt.value(1.0), alt.value(0.15)),
     )
-    lines = base.mark_line(strokeWidth=2).encode(strokeDash=_dash(names))
-    dots = base.mark_point(filled=True, size=70).encode(shape=_shape(names), tooltip=_tooltip())
+    lines = base.mark_line(strokeWidth=2).encode(strokeDash=look.dash)
+    dots = base.mark_point(filled=True, size=70).encode(shape=look.shape, tooltip=_tooltip())
     longest = max(points, key=lambda p: p.acceptance_length)
     text = _(
         "Longest: {scheme} with {length} tokens per round at D = {d}. A longer round pays only "
@@ -95,7 +95,8 @@ def speedup_reading(points: Sequence[Point]) -> str:
     sure = sum(p.low > 1 for p in points)
     text = _(
         "Highest: {scheme} at D = {d}, {x}x ({low}-{high}). {n} of {all} points stay above plain "
-        "decoding with their whole interval. Lines: predicted from v, draft cost and acceptance."
+        "decoding with their whole interval. Lines: predicted from v, draft cost and acceptance; "
+        "grey dashes: break-even."
     )
     return text.format(
         scheme=title(best.cell.scheme),
@@ -146,12 +147,20 @@ def mode_name(mode: str) -> str:
     return {"exact": _("exact"), "twin": _("timed twin"), "kernel": _("kernel")}[mode]
 
 
-def _names(points: Sequence[Point]) -> list[str]:
-    return list(dict.fromkeys(title(p.cell.scheme) for p in points))
+def _looks(points: Sequence[Point]) -> Looks:
+    return scheme_looks(p.cell.scheme for p in points)
 
 
-def _record(point: Point) -> Record:
+def _records(points: Sequence[Point]) -> list[Record]:
+    names = _looks(points).names
+    step = APART / max(1, len(names) - 1)
+    first = -APART / 2 if len(names) > 1 else 0.0
+    return [_record(p, first + step * names.index(title(p.cell.scheme))) for p in points]
+
+
+def _record(point: Point, aside: float) -> Record:
     return {
+        "place": point.cell.draft_length + aside,
         "scheme": title(point.cell.scheme),
         "D": point.cell.draft_length,
         "speedup": point.speedup,
@@ -165,23 +174,12 @@ def _record(point: Point) -> Record:
 
 
 def _lengths() -> alt.X:
-    return alt.X("D:Q", title=_("D, drafted tokens per round"), axis=alt.Axis(tickMinStep=1))
-
-
-def _color(names: Sequence[str]) -> alt.Color:
-    legend = alt.Legend(orient="bottom", columns=3, title=None)
-    hues, _dashes, _shapes = looks(names)
-    return alt.Color("scheme:N", scale=alt.Scale(domain=list(names), range=hues), legend=legend)
-
-
-def _shape(names: Sequence[str]) -> alt.Shape:
-    shapes = looks(names)[2]
-    return alt.Shape("scheme:N", scale=alt.Scale(domain=list(names), range=shapes), legend=None)
-
-
-def _dash(names: Sequence[str]) -> alt.StrokeDash:
-    scale = alt.Scale(domain=list(names), range=looks(names)[1])
-    return alt.StrokeDash("scheme:N", scale=scale, legend=None)
+    return alt.X(
+        "D:Q",
+        title=_("D, drafted tokens per round"),
+        axis=alt.Axis(tickMinStep=1),
+        scale=alt.Scale(zero=False, nice=False, padding=16),
+    )
 
 
 def _shown() -> alt.Parameter:
@@ -202,12 +200,7 @@ def _tooltip() -> list[alt.Tooltip]:
     ]
 
 
-def _break_even() -> "Layers":
-    data = alt.InlineData(values=[{"one": 1.0, "text": _("break-even")}])
-    line = alt.Chart(data).mark_rule(color=QUIET, strokeDash=[4, 4]).encode(y="one:Q")
-    text = (
-        alt.Chart(data)
-        .mark_text(align="right", baseline="bottom", color=QUIET, dx=-4, dy=-2)
-        .encode(y="one:Q", x=alt.value("width"), text="text:N")
-    )
-    return alt.layer(line, text)
+def _break_even() -> alt.Chart:
+    data = alt.InlineData(values=[{"one": 1.0}])
+    chart: alt.Chart = alt.Chart(data).mark_rule(color=QUIET, strokeDash=[4, 4]).encode(y="one:Q")
+    return chart

@@ -9,6 +9,7 @@ from specviz.cost.reasons import title
 from specviz.metrics.sweep import Point
 from specviz.views.hardware_drawn import QUIET, Drawn, looks
 from specviz.views.sweep_lines import SHORT, columns, row
+from specviz.views.sweep_looks import scheme_looks
 from specviz.words import _
 
 NEAR = 0.10  # a prediction within this of the measurement is called near
@@ -24,7 +25,7 @@ def verify_chart(curves: Mapping[str, Curve]) -> Drawn:
         for name, curve in curves.items()
         for rows, cost in curve.items()
     ]
-    legend = alt.Legend(orient="bottom", columns=2, title=None, symbolStrokeWidth=3)
+    legend = alt.Legend(orient="bottom", columns=2, title=None, symbolStrokeWidth=0)
     lines = (
         alt.Chart(alt.InlineData(values=data))
         .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=16))
@@ -77,8 +78,7 @@ def prediction_chart(points: Sequence[Point]) -> Drawn | None:
     known = [p for p in points if p.predicted is not None]
     if not known:
         return None
-    names = list(dict.fromkeys(title(p.cell.scheme) for p in known))
-    hues, _dashes, shapes = looks(names)
+    look = scheme_looks(p.cell.scheme for p in known)
     data = [
         {
             "scheme": title(p.cell.scheme),
@@ -96,12 +96,8 @@ def prediction_chart(points: Sequence[Point]) -> Drawn | None:
         .encode(
             x=alt.X("measured:Q", title=_("measured speedup"), scale=alt.Scale(zero=False)),
             y=alt.Y("predicted:Q", title=_("predicted speedup"), scale=alt.Scale(zero=False)),
-            color=alt.Color(
-                "scheme:N",
-                scale=alt.Scale(domain=names, range=hues),
-                legend=alt.Legend(orient="bottom", columns=3, title=None),
-            ),
-            shape=alt.Shape("scheme:N", scale=alt.Scale(domain=names, range=shapes), legend=None),
+            color=look.color,
+            shape=look.shape,
             tooltip=[
                 alt.Tooltip("scheme:N", title=_("scheme")),
                 alt.Tooltip("D:Q"),
