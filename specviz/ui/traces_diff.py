@@ -40,7 +40,9 @@ def _say(found: Diff) -> None:
     if found.divergence is not None:
         st.caption(literal(margins(found.divergence)))
     if not found.same_prompt:
-        st.warning(_("The prompts differ, so the texts were bound to."), icon=":material/info:")
+        st.warning(
+            _("The prompts differ, so other texts were to be expected."), icon=":material/info:"
+        )
 
 
 def _panes(found: Diff, key: str) -> None:
