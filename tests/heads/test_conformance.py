@@ -22,14 +22,14 @@ from specviz.verify.draws import Draws
 from tests.heads.block_heads import block_config, spark_config, tiny_dflash, tiny_dspark
 from tests.heads.random_heads import VOCAB, eagle3_head, mtp_head, random_text, target_for
 
-FAMILIES: tuple[Family, ...] = ("smollm2", "qwen3")
-SMALL = 12  # ids of targets on which random heads are right now and then
+FAMILIES: tuple[Family, ...] = ("llama", "qwen3")
+SMALL, SEED = 4, 8  # a target on which random heads are right now and then
 LAYERS, LENGTH = 4, 3
-PROMPT = (5, 9, 2, 3, 4, 1, 7, 7)
+PROMPT = (0, 2, 1, 3, 3, 1, 0, 2)
 
 
 def head_of(scheme: str) -> Head:
-    """A random head for a target of four layers and twelve tokens."""
+    """A random head for a target of four layers and four tokens."""
     block = {"vocab": SMALL, "draft_vocab": SMALL, "mask_token": SMALL - 1}
     if scheme == "eagle3":
         return eagle3_head(vocab=SMALL, draft_vocab=SMALL, draft_ids=None)
@@ -70,7 +70,7 @@ def test_rounds_are_the_targets_text_drafted_as_from_scratch_and_counted_right(
     scheme: str, family: Family
 ) -> None:
     head = head_of(scheme)
-    target = tiny_llama(seed=1, family=family, layers=LAYERS, vocab=SMALL).with_taps(head.taps)
+    target = tiny_llama(seed=SEED, family=family, layers=LAYERS, vocab=SMALL).with_taps(head.taps)
     config = SessionConfig(scheme=scheme, draft_length=LENGTH, options=DrafterOptions())
     params = SamplingParams(max_tokens=40)
     session = DecodeSession(
@@ -83,17 +83,17 @@ def test_rounds_are_the_targets_text_drafted_as_from_scratch_and_counted_right(
 
     whole = [r for r in session.rounds if len(r.draft) == LENGTH and r.last_token is not None]
     counts = summarise(whole)
-    assert counts.accepted > 0  # caches were cut at more than one depth
+    assert sum(n > 0 for n in counts.histogram) > 1  # caches are cut at more than one depth
     assert counts.acceptance_length == pytest.approx(1 + sum(counts.per_position))
 
     target.truncate(0)
     target.prefill(session.tokens)
     features = target.features
     assert features is not None
-    for round_ in session.rounds[::4]:
+    for round_ in whole[::3]:
         text = session.tokens[: round_.start]
         context = Context(text, len(PROMPT), params, Draws(0), features[: len(text) - 1])
-        fresh = make_drafter(config, target, draft=head).propose(context, round_.budget)
+        fresh = make_drafter(config, target, draft=head).propose(context, LENGTH)
         assert fresh.draft == round_.draft
         assert fresh.evidence.scores == pytest.approx(round_.evidence.scores, abs=1e-5)
 
