@@ -1,6 +1,7 @@
 """The HTML replay, opened from disk."""
 
 import pytest
+from playwright.sync_api import expect
 
 from specviz import recordings
 from specviz.traces.html_replay import replay
@@ -59,7 +60,7 @@ def test_it_steps_by_keyboard_and_asks_for_nothing(opened):
     assert page.locator(".sv-round").count() == 1
     press(page, "End", " ")  # playing from the end begins again
     assert page.locator("[data-move=play]").inner_text() == "Pause"
-    page.wait_for_function("document.querySelectorAll('.sv-round .sv-tok').length >= 1")
+    expect(page.locator(".sv-round .sv-tok").first).to_be_visible()
     press(page, " ", "End")
     page.locator(".sv-round").nth(2).locator(".sv-tok").first.click()
     assert page.locator(".sv-round").count() == 3
