@@ -1,5 +1,6 @@
 """The G of a target turned: exactly, by repeating its KV heads, or for its time alone."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -8,11 +9,43 @@ from torch import Tensor
 from specviz.errors import UnsupportedModel
 from specviz.models.layers import HeadNorm, Linear
 from specviz.models.llama import LlamaTarget
-from specviz.models.llama_weights import LayerWeights
+from specviz.models.llama_weights import LayerWeights, LlamaWeights
 from specviz.models.target import Target
 from specviz.words import _
 
 Index = list[int]
+
+
+class Repeated(LlamaTarget):
+    """A target with each KV head repeated. It reads prompts through the target itself.
+
+    A pass over a long prompt rounds differently when its products have other sizes, and in bf16
+    that is enough to turn a near tie. So keys and values of the prompt are the target's own,
+    repeated; passes over few rows come out in the same bits by themselves.
+    """
+
+    def __init__(self, source: LlamaTarget, kept: Index, weights: LlamaWeights) -> None:
+        """Share the embedding and output of `source`; `kept` are its KV heads, in order."""
+        self._source, self._kept = source, kept
+        llama = replace(source.llama, target=replace(source.config, kv_heads=len(kept)))
+        super().__init__(llama, weights, source._rope, source.taps)
+
+    def with_taps(self, taps: Sequence[int]) -> "Repeated":
+        return Repeated(self._source.with_taps(taps), self._kept, self.weights)
+
+    def prefill(self, tokens: Sequence[int]) -> None:
+        if self.length or not tokens:
+            super().prefill(tokens)
+            return
+        own = self._source.fork(0)
+        own.prefill(tokens)
+        self._cache.reserve(len(tokens))
+        both = torch.stack((own._cache.k, own._cache.v), dim=2)[:, self._kept]
+        for layer, kv in enumerate(both):
+            self._cache.write(layer, kv.permute(2, 1, 0, 3))
+        for tap in range(len(self.taps)):
+            self._cache.write_tap(tap, own._cache.features[:, tap])
+        self._cache.append(len(tokens))
 
 
 def divisors(target: Target) -> tuple[int, ...]:
@@ -49,7 +82,7 @@ def exact(target: Target, group: int) -> LlamaTarget:
         )
     times = own // group
     kept = [head for head in range(model.config.kv_heads) for _time in range(times)]
-    return _with_kv(model, kept)
+    return Repeated(model, kept, _with_kv(model, kept).weights)
 
 
 def twin(target: Target, group: int, seed: int = 0) -> LlamaTarget:

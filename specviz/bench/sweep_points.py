@@ -15,7 +15,7 @@ from specviz.metrics.sweep import ALL, Cell, Mode, Pass, Point, Sample
 
 DRAWS = 500  # of the bootstrap
 SURE = 0.95
-SMALLEST = 4  # baselines from which on their spread says something
+SMALLEST = 2  # baselines from which on their spread says something
 
 Curve = Mapping[int, float]  # seconds of a pass by rows
 

@@ -11,6 +11,7 @@ from specviz.bench.sweep_time import kernel_passes, model_passes
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
 from specviz.errors import UnsupportedModel
+from specviz.events import Draft
 from specviz.models.tiny import tiny_llama
 from specviz.session import DecodeSession
 
@@ -34,6 +35,20 @@ def test_greedy_tokens_are_the_same_for_g_and_every_divisor(family):
         turned = groups.exact(target, group)
         assert turned.config.group_size == group
         assert output(turned) == output(turned, "none") == plain
+
+
+def test_a_prompt_and_a_draft_give_the_same_bits_for_every_divisor():
+    target = tiny_llama(heads=6, kv_heads=2, hidden=48, layers=2, dtype=torch.bfloat16)
+    draft = Draft.chain([4, 9, 2])
+    found = []
+    for model in (target, *(groups.exact(target, g) for g in groups.divisors(target))):
+        one = model.with_taps((1,))
+        one.prefill([(5 * i + 2) % 64 for i in range(50)])
+        found.append((one.score(3, draft), one.score(3, Draft.chain([])), one.features))
+    for logits, first, features in found[1:]:
+        assert torch.equal(logits, found[0][0])
+        assert torch.equal(first, found[0][1])
+        assert torch.equal(features, found[0][2])
 
 
 def test_a_group_that_does_not_divide_is_refused():
