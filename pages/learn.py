@@ -1,5 +1,6 @@
 """A guided tour, the words, a clinic for symptoms, and myths with their numbers."""
 
-from specviz.ui import learn
+from specviz.ui import entry, learn
 
+entry.through_app()
 learn.show()

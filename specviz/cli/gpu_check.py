@@ -58,9 +58,9 @@ def command(args: argparse.Namespace) -> int:
     folder = Path(args.out)
     _write(found, folder)
     outcomes = cast("Mapping[str, Mapping[str, object]]", found["stages"])
-    for name, outcome in outcomes.items():
-        line = f"{outcome['state']:6} {name} ({float(str(outcome['seconds'])):.0f} s)"
-        sys.stdout.write(f"{line} {outcome['error']}".rstrip() + "\n")
+    for name, said in outcomes.items():
+        line = f"{said['state']:6} {name} ({float(str(said['seconds'])):.0f} s)"
+        sys.stdout.write(f"{line} {said['error']}".rstrip() + "\n")
     sys.stdout.write(_("written to {folder}").format(folder=folder) + "\n")
     return FAILED if any(o["state"] != "ok" for o in outcomes.values()) else 0
 

@@ -10,7 +10,7 @@ import torch
 from specviz.heads import load as heads
 from specviz.heads.dflash import DFlashHead
 from specviz.heads.recurrent import RecurrentHead
-from specviz.heads.small_llama import is_small_llama, load_small_llama
+from specviz.heads.small_llama import SomeRows, is_small_llama, load_small_llama
 from specviz.models.llama import LlamaTarget
 from specviz.models.store import Progress, silent
 from specviz.train.batches import plan
@@ -72,7 +72,9 @@ def read_course(folder: Path, target: LlamaTarget, depth: int) -> Course:
     if is_small_llama(folder):
         draft = load_small_llama(folder, target)
         model = make_small_llama(LlamaDonor(draft), range(draft.config.layers))
-        course = DraftModelCourse(model.to(target.device), tables, every, {})
+        rows = draft.weights.head
+        ids = rows.ids.cpu() if isinstance(rows, SomeRows) else every
+        course = DraftModelCourse(model.to(target.device), tables, ids, {})
         course.depth = depth
         return course
     head = heads.load(folder, target).to(target.device).float()

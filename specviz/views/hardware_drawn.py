@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specviz.views import theme
+
 if TYPE_CHECKING:
     from altair import Chart, FacetChart, LayerChart
     from plotly.graph_objects import Figure
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
 
 # One look per series, in the order they come: a hue of the page's palette, a dash and a shape, so
 # that no reader needs the hue.
-HUES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8d93")
+HUES = theme.HUES
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [1, 3], [10, 4])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "circle")
-QUIET = "#8a8d93"  # rules and marks that belong to no series
+QUIET = theme.NEUTRAL  # rules and marks that belong to no series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from specviz.cost.reasons import title
 from specviz.cost.roofline import Deployment
 from specviz.cost.speedup import curve
 from specviz.cost.tiles import TILE
+from specviz.views import theme
 from specviz.views.hardware_drawn import Drawn
 from specviz.words import _
 
@@ -102,8 +103,8 @@ def _figure(
                 marker={
                     "symbol": "diamond",
                     "size": 10,
-                    "color": "#ffffff",
-                    "line": {"color": "#000000", "width": 1.5},
+                    "color": theme.WHITE,
+                    "line": {"color": theme.BLACK, "width": 1.5},
                 },
                 name=_("best D"),
                 hovertemplate=_("best D = {d} at G = {g}").format(d="%{x}", g="%{y}")
@@ -113,7 +114,7 @@ def _figure(
                 x=[d for d, _name in edge],
                 y=[name for _d, name in edge],
                 mode="lines+markers",
-                line={"color": "#d55e00", "width": 3, "dash": "dash"},
+                line={"color": theme.HUES[1], "width": 3, "dash": "dash"},
                 marker={"symbol": "x", "size": 8},
                 name=_("G (1 + D) = {tile}").format(tile=TILE),
                 hovertemplate="D = %{x:.0f}, G = %{y}<extra></extra>",

@@ -7,6 +7,7 @@ import altair as alt
 
 from specviz.cost.advise import Advice, Row
 from specviz.views.hardware_drawn import HUES, QUIET, Drawn
+from specviz.views.theme import PALE
 from specviz.words import _, ngettext
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _bars(rows: tuple[Row, ...]) -> alt.Chart:
             y=alt.Y(f"{PICKED}:N", title=None, sort=None, axis=alt.Axis(labelLimit=120)),
             color=alt.Color(
                 "kind:N",
-                scale=alt.Scale(domain=list(kinds), range=[HUES[0], "#c3c7ce"]),
+                scale=alt.Scale(domain=list(kinds), range=[HUES[0], PALE]),
                 legend=alt.Legend(orient="top", title=None),
             ),
             order="order:Q",

@@ -8,6 +8,7 @@ import altair as alt
 from specviz.cost.reasons import title
 from specviz.cost.tiles import TILE
 from specviz.metrics.sweep import Point
+from specviz.views import theme
 from specviz.views.hardware_drawn import QUIET, Drawn, looks
 from specviz.views.sweep_lines import SHORT, columns, mode_name, row
 from specviz.views.sweep_looks import scheme_looks
@@ -157,7 +158,7 @@ def _figure(
                 x=[d for d, _name in edge],
                 y=[name for _d, name in edge],
                 mode="lines+markers",
-                line={"color": "#d55e00", "width": 3, "dash": "dash"},
+                line={"color": theme.HUES[1], "width": 3, "dash": "dash"},
                 marker={"symbol": "x", "size": 8},
                 name=_("G (1 + D) = {tile}").format(tile=TILE),
                 showlegend=True,

@@ -58,6 +58,9 @@ NOW = Shade("#eef6fb", "#131f2b")  # behind the current round
 
 _BLUE, _VERMILLION, _ORANGE, _PURPLE = "#0072b2", "#d55e00", "#e69f00", "#cc79a7"
 _GREEN, _GREY = "#009e73", "#8a8d93"
+# Charts of many series take them in this order; the last is for what belongs to none.
+HUES = (_BLUE, _VERMILLION, _GREEN, _PURPLE, _ORANGE, "#56b4e9", _GREY)
+NEUTRAL, PALE, WHITE, BLACK = _GREY, "#c3c7ce", "#ffffff", "#000000"
 _GREY_TINT, _GREY_EDGE = Shade("#e8e8e8", "#2d3138"), Shade("#6b6e75", "#a3a7b0")
 
 STYLES: dict[Kind, Style] = {

@@ -81,7 +81,11 @@ class Tab:
         self.complaints: list[str] = []
         self.page.on("console", self._listen)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.complaints.append(request.url))
+        self.page.on("requestfailed", self._refuse)
+
+    def _refuse(self, request: object) -> None:
+        if request.failure != "net::ERR_ABORTED":  # what a page change itself gives up
+            self.complaints.append(request.url)
 
     def _listen(self, message: object) -> None:
         if message.type == "error":
