@@ -33,7 +33,7 @@ class MtpDrafter:
         The session's target must keep the features `head.taps`. `ends` are end tokens.
         """
         self._runner, self._trained = Runner(head, target), head.config.trained
-        self._choice = Choice(target.config.vocab, None, options)
+        self._choice = Choice(target.config.vocab, self._runner.draft_ids, options)
         self._options, self._ends = options, ends
 
     def propose(self, context: Context, budget: int) -> Proposal:

@@ -1,5 +1,7 @@
 """The MTP drafter in a session: lossless, prefilled, and honest about depths it reuses."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,11 +10,20 @@ from specviz.drafters.base import Context
 from specviz.drafters.mtp import MtpDrafter
 from specviz.drafters.none import PlainDrafter
 from specviz.heads.mtp import MtpHead
+from specviz.heads.runner import Runner
 from specviz.models.llama import LlamaTarget
 from specviz.models.tiny import Family
 from specviz.session import DecodeSession
 from specviz.verify.draws import Draws
-from tests.heads.random_heads import VOCAB, features_of, mtp_head, random_text, target_for
+from tests.heads.random_heads import (
+    IDS,
+    VOCAB,
+    features_of,
+    mtp_head,
+    random_text,
+    randomise,
+    target_for,
+)
 
 PROMPT = random_text(9, seed=2)
 SAMPLED = SamplingParams(temperature=1.0, max_tokens=40)
@@ -85,3 +96,21 @@ def test_sampled_drafts_come_with_q_over_the_vocabulary() -> None:
     assert found.probs is not None
     assert found.probs.shape == (3, VOCAB)
     assert torch.allclose(found.probs.sum(-1), torch.ones(3))
+
+
+@pytest.mark.parametrize("params", [SamplingParams(max_tokens=40), SAMPLED], ids=["greedy", "t1"])
+def test_rows_of_a_draft_vocabulary_are_drafted_as_the_targets_ids(params: SamplingParams) -> None:
+    head = MtpHead(replace(mtp_head().config, own_head=True, draft_vocab=len(IDS)), IDS)
+    randomise(head, seed=3)
+    target = target_for(head)
+    found = drafter(head, target).propose(context(target, PROMPT, params), 3)
+    assert len(found.draft) == 3
+    assert set(found.draft.tokens) <= set(IDS.tolist())
+    reading = Runner(head, target).catch_up(PROMPT, features_of(target, PROMPT), 0)
+    p = reading.logits[-1].softmax(-1)
+    if params.greedy:
+        assert found.draft.tokens[0] == int(IDS[int(p.argmax())])
+    else:
+        assert found.probs is not None
+        expected = torch.zeros(VOCAB).index_put((IDS,), p)
+        torch.testing.assert_close(found.probs[0], expected, rtol=1e-4, atol=1e-5)
