@@ -52,6 +52,7 @@ def add_command(commands: "Commands") -> None:
     parser.add_argument(
         "-D", "--draft-length", type=int, default=4, metavar="D", help="blocks draft whole ones"
     )
+    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
     parser.add_argument("--max-tokens", type=int, default=128, metavar="N")
     parser.add_argument("--prompts", type=int, default=24, metavar="N")
     parser.add_argument("--prompt-file", type=Path, metavar="F", help="one prompt a line instead")
@@ -70,7 +71,7 @@ def command(args: argparse.Namespace) -> int:
     from specviz.bench.conformance.table import as_text
     from specviz.models.load import load
 
-    loaded = load(args.model, device="cpu", dtype="bfloat16")
+    loaded = load(args.model, device="cpu", dtype=args.dtype)
     rows: list[Row] = []
     for scheme in schemes:
         try:
@@ -130,6 +131,7 @@ def make_job(
         drafter=drafter,
         draft_length=length,
         tokens=args.max_tokens,
+        dtype=args.dtype,
         prompts=tuple(loaded.tokenizer.chat(text) for text in texts(args)),
     )
 

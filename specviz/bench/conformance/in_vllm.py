@@ -27,7 +27,7 @@ def main(job_file: str, result_file: str) -> None:
     job = json.loads(Path(job_file).read_text("utf-8"))
     llm = LLM(
         model=job["target"],
-        dtype="bfloat16",
+        dtype=job["dtype"],
         enforce_eager=True,
         max_num_seqs=1,
         max_model_len=job["context"],

@@ -20,6 +20,7 @@ class Job:
     tokens: int
     prompts: tuple[tuple[int, ...], ...]
     ngram: tuple[int, int] = (1, 3)
+    dtype: str = "bfloat16"  # of both engines; float32 rounds so little that drafts are the same
 
     def speculative(self) -> dict[str, object] | None:
         """Return vLLM's `speculative_config`, None for plain decoding."""
@@ -39,6 +40,7 @@ class Job:
         job = {
             "target": str(self.target),
             "context": context,
+            "dtype": self.dtype,
             "tokens": self.tokens,
             "prompts": self.prompts,
             "speculative": self.speculative(),

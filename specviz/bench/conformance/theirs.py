@@ -1,6 +1,7 @@
 """vLLM's side of a job, in an interpreter of its own."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -49,5 +50,6 @@ def decode(job: Job, python: Path, folder: Path, context: int) -> tuple[Counts, 
 def reason(log: str) -> str:
     """Return the line of a log that says most: the last error, else the last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [line for line in lines if "Error: " in line or line.endswith("Error")]
-    return (errors or lines or ["nothing"])[-1][:300]
+    errors = [line for line in lines if re.search(r"Value error, |\w+Error: ", line)]
+    said = (errors or lines or ["nothing"])[-1]
+    return said.removeprefix("[rank0]: ").partition(" [type=")[0][:400]

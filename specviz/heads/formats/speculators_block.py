@@ -86,6 +86,7 @@ def write(head: Head, folder: Path) -> None:
     layers = write_layer(c.layer) | {
         "num_hidden_layers": c.layers,
         "vocab_size": c.vocab,
+        "max_position_embeddings": 32_768,  # what its absence means; vLLM wants it written
         "tie_word_embeddings": False,
         **write_windows(c.views, c.layers),
     }
