@@ -13,7 +13,7 @@ from specviz.bench.conformance.folders import draft_length, export
 from specviz.bench.conformance.job import Counts, Job, acceptance_length, read_counts
 from specviz.bench.conformance.ours import Ours, count
 from specviz.bench.conformance.table import Row, as_text
-from specviz.bench.conformance.theirs import decode
+from specviz.bench.conformance.theirs import decode, reason
 from specviz.errors import ConfigError, ModelCorrupt, UnsupportedModel
 from specviz.events import EMPTY, Draft, Round
 from specviz.heads.base import Head
@@ -139,6 +139,19 @@ def test_what_vllm_refuses_is_said_in_its_own_words(model: Path, tmp_path: Path)
     }
     with pytest.raises(ConfigError, match="make conformance"):
         decode(job(model, "ngram"), tmp_path / "nothing", tmp_path, 64)
+
+
+def test_the_reason_is_the_last_error_of_a_log_without_its_trimmings() -> None:
+    log = (
+        "KeyError: 'a'\n"
+        "pydantic_core.ValidationError: 1 validation error for VllmConfig\n"
+        "  Value error, Model Runner V1 does not support: dspark [type=value_error, input=1]\n"
+        "    For further information visit a page\n"
+    )
+    assert reason(log) == "Value error, Model Runner V1 does not support: dspark"
+    assert reason("[rank0]: AttributeError: x\n[rank0]: done") == "AttributeError: x"
+    assert reason("killed\n") == "killed"
+    assert reason("") == "nothing"
 
 
 def test_a_file_without_counters_is_refused(tmp_path: Path) -> None:
