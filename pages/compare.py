@@ -1,6 +1,5 @@
 """The same prompts through several schemes, side by side."""
 
-from specviz.ui import compare, entry
+from specviz.ui import compare
 
-entry.through_app()
 compare.show()

@@ -1,6 +1,5 @@
 """Speedup against D and G, measured live."""
 
-from specviz.ui import entry, sweep
+from specviz.ui import sweep
 
-entry.through_app()
 sweep.show()

@@ -1,6 +1,5 @@
 """The runs there are, two of them side by side, and files in and out."""
 
-from specviz.ui import entry, traces
+from specviz.ui import traces
 
-entry.through_app()
 traces.show()

@@ -54,7 +54,8 @@ def test_a_comparison_runs_and_every_run_can_be_looked_into(model, tmp_path, mon
     assert (work.status, work.failure) == ("done", "")
     test.run()
     assert not test.exception
-    assert "too few prompts for a verdict" in text(test)
+    said = text(test)  # by how much of this machine others use
+    assert "too few prompts for a verdict" in said or "the machine was busy" in said
     assert "is done first" in text(test)
     assert len(test.get("bidi_component")) >= 1
     charts = [*test.get("vega_lite_chart"), *test.get("arrow_vega_lite_chart")]
