@@ -76,7 +76,8 @@ def test_a_sweep_runs_beside_the_page_and_its_points_appear(cache, model):
     until(lambda: not page.work.active)
     assert (page.work.status, page.work.failure) == ("done", "")
     page.draw()
-    assert "too few prompts for a verdict" in page.text
+    # by how much of this machine others use
+    assert "too few prompts for a verdict" in page.text or "the machine was busy" in page.text
     assert len(page.charts) >= 2
     assert page.test.button(key="sweep-start").label == "Resume"
 
