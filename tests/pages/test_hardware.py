@@ -153,7 +153,7 @@ def test_without_a_run_the_page_says_where_to_make_one(page: Page):
 def test_measured_rounds_come_from_a_file_too(page: Page):
     page.set("selectbox", "hw_source", "file")
     assert "Give a trace" in page.text
-    name = recordings.names()[0]
+    name = "ngram-chat"
     page.test.file_uploader(key="hw_file").upload(
         f"{name}.json.gz", recordings.path(name).read_bytes(), "application/gzip"
     )
