@@ -139,6 +139,7 @@ class KVCache:
             raise IndexError(f"{rows} rows after {self.length} of {self.capacity} were never made")
         self.length += rows
 
+    @torch.inference_mode()  # room made during a pass may only be written in this mode
     def keep(self, start: int, rows: Sequence[int]) -> None:
         """Keep the cached rows `start + rows[i]`, in that order, from `start` on."""
         if not 0 <= start <= self.length:

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from specviz.cache.kv import BLOCK, CacheShape, KVCache
+from specviz.events import EMPTY, Draft
 from specviz.models.tiny import tiny_llama
 
 SHAPE = CacheShape(layers=2, kv_heads=3, head_dim=4, context=200, taps=2, hidden=5)
@@ -129,3 +130,23 @@ def test_a_fork_past_the_first_allocation_needs_no_taps() -> None:
     target = tiny_llama()
     target.prefill([1] * 300)
     assert target.fork(290).length == 290
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+def test_a_tree_is_committed_from_room_that_was_made_while_it_was_scored(family) -> None:
+    """A branch other than the first moves rows, also in a cache that just grew."""
+    target = tiny_llama(family=family).with_taps((1,))
+    before = target._cache.capacity
+    text = [1 + i % 40 for i in range(before - 2)]
+    target.prefill(text)
+    draft = Draft((5, 6, 7, 8), (-1, -1, 1, 2))  # the second branch is taken
+    target.score(3, draft)
+    assert target._cache.capacity > before
+    target.commit((1, 2, 3))
+    straight = target.fork(0)
+    straight.prefill([*text, 3, 6, 7, 8])
+    expected = straight.score(9, EMPTY)
+    torch.testing.assert_close(target.score(9, EMPTY), expected, atol=1e-4, rtol=1e-4)
+    assert target.features is not None
+    assert straight.features is not None
+    torch.testing.assert_close(target.features, straight.features, atol=1e-4, rtol=1e-4)
