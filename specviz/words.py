@@ -1,37 +1,49 @@
 """The one catalogue of words on screen: `_("English text")` looks up the language in use.
 
-English is the source text itself; another language is one gettext file,
-`specviz/locale/<language>/LC_MESSAGES/specviz.mo`. Placeholders are filled after the lookup:
-`_("{n} rounds").format(n=3)`. Never pass an f-string: it could not be looked up.
+English is the source text itself; another language is one gettext file in plain text,
+`specviz/locale/<language>/LC_MESSAGES/specviz.po`, read as it is: nothing has to be compiled.
+Placeholders are filled after the lookup: `_("{n} rounds").format(n=3)`. Never pass an f-string: it
+could not be looked up.
 """
 
+import ast
 import gettext
-import re
+import io
+import struct
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
 LOCALE = Path(__file__).parent / "locale"
-_NAME = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
-_language: ContextVar[str] = ContextVar("language", default="en")
+SOURCE = "en"  # the language the texts are written in
+_language: ContextVar[str] = ContextVar("language", default=SOURCE)
 
 
-def set_language(language: str) -> None:
-    """Choose the language of this thread (or task): "en", "pt_BR", or as browsers say, "pt-BR".
+def languages() -> tuple[str, ...]:
+    """Return the languages there are, English first: "en", "pt_BR"."""
+    return SOURCE, *sorted(path.parts[-3] for path in LOCALE.glob("*/LC_MESSAGES/specviz.po"))
 
-    Anything that is no such name means English: the name becomes part of a path.
+
+def nearest(asked: str) -> str:
+    """Return the language of ours that serves who asked for one, as browsers and systems say it.
+
+    "pt-BR", "pt_BR.UTF-8", "pt" and "pt-PT" all mean "pt_BR"; what is none of ours means English.
     """
-    _language.set(language.replace("-", "_") if _NAME.fullmatch(language) else "en")
+    name = asked.partition(".")[0].replace("-", "_").casefold()
+    have = languages()
+    whole = [each for each in have if each.casefold() == name]
+    family = [each for each in have if each.casefold().split("_")[0] == name.split("_")[0]]
+    return (whole or family or [SOURCE])[0]
+
+
+def set_language(asked: str) -> None:
+    """Choose the language of this thread (or task), the nearest of ours to what was asked for."""
+    _language.set(nearest(asked))
 
 
 def language() -> str:
     """Return the language in use: "en", "pt_BR"."""
     return _language.get()
-
-
-@lru_cache
-def _catalogue(language: str) -> gettext.NullTranslations:
-    return gettext.translation("specviz", str(LOCALE), languages=[language], fallback=True)
 
 
 def _(text: str) -> str:
@@ -42,3 +54,53 @@ def _(text: str) -> str:
 def ngettext(one: str, many: str, n: int) -> str:
     """Return the form of the sentence that fits the number `n`."""
     return _catalogue(_language.get()).ngettext(one, many, n)
+
+
+@lru_cache
+def _catalogue(language: str) -> gettext.NullTranslations:
+    if language == SOURCE:
+        return gettext.NullTranslations()
+    text = (LOCALE / language / "LC_MESSAGES" / "specviz.po").read_text("utf-8")
+    return gettext.GNUTranslations(io.BytesIO(compiled(entries(text))))
+
+
+def entries(po: str) -> dict[str, str]:
+    r"""Return what a .po file says: translation by text, "" for its header.
+
+    Forms of a number are one entry as gettext keeps them: "one\0many" -> "uma\0várias".
+    """
+    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
+    field = ""
+    for line in [*po.splitlines(), 'msgid ""']:
+        if line.startswith("#") or not line.strip():
+            continue
+        word, _gap, quoted = line.partition(" ")
+        if word == "msgid":
+            if fields:
+                key = "\0".join(fields[name] for name in fields if name.startswith("msgid"))
+                found[key] = "\0".join(fields[name] for name in fields if name.startswith("msgstr"))
+            fields = {}
+        if not line.startswith('"'):  # otherwise the text of the line above goes on
+            field = word
+            fields[field] = ""
+        fields[field] += ast.literal_eval(line if line.startswith('"') else quoted)
+    return found
+
+
+def compiled(pairs: dict[str, str]) -> bytes:
+    """Return the binary form that `gettext` reads: sorted tables of lengths and offsets, strings.
+
+    What has no translation is left out, so its English text is shown.
+    """
+    known = {key: text for key, text in sorted(pairs.items()) if text.strip("\0")}
+    strings = [*(key.encode() for key in known), *(text.encode() for text in known.values())]
+    place = 28 + 8 * len(strings)
+    tables: list[int] = []
+    for string in strings:
+        tables += [len(string), place]
+        place += len(string) + 1
+    head = [0x950412DE, 0, len(known), 28, 28 + 8 * len(known), 0, 0]
+    return struct.pack(f"<{7 + len(tables)}I", *head, *tables) + b"".join(
+        string + b"\0" for string in strings
+    )

@@ -1,8 +1,6 @@
 """Every word on the page comes from the catalogue, so another language is a file."""
 
 import ast
-import gettext
-import struct
 from pathlib import Path
 
 import pytest
@@ -72,37 +70,30 @@ def test_the_catalogue_holds_every_text():
     assert written == template(), "run: python -m tests.words"
 
 
-def test_a_second_language_is_one_file(tmp_path, monkeypatch):
-    folder = tmp_path / "xx" / "LC_MESSAGES"
-    folder.mkdir(parents=True)
-    (folder / "specviz.mo").write_bytes(
-        catalogue({"": "Content-Type: text/plain; charset=UTF-8\n", "Run live": "Vivu"})
-    )
-    monkeypatch.setattr(words, "LOCALE", tmp_path)
-    words._catalogue.cache_clear()
-    try:
-        words.set_language("xx")
-        assert words._("Run live") == "Vivu"
-        assert words._("Stop") == "Stop"
-    finally:
-        words.set_language("en")
+@pytest.fixture
+def other(tmp_path, monkeypatch):
+    """Return a function that makes a language "xx" of some texts, and speaks it."""
+
+    def speak(pairs):
+        folder = tmp_path / "xx" / "LC_MESSAGES"
+        folder.mkdir(parents=True, exist_ok=True)
+        head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n'
+        said = (f'\nmsgid "{text}"\nmsgstr "{to}"\n' for text, to in pairs.items())
+        (folder / "specviz.po").write_text(head + "".join(said), "utf-8")
+        monkeypatch.setattr(words, "LOCALE", tmp_path)
         words._catalogue.cache_clear()
-    assert isinstance(words._catalogue("en"), gettext.NullTranslations)
+        words.set_language("xx")
+
+    yield speak
+    words.set_language("en")
+    words._catalogue.cache_clear()
 
 
-def catalogue(pairs):
-    """Compile texts as msgfmt does: two sorted tables of lengths and offsets, then the strings."""
-    keys = sorted(pairs)
-    ids = [key.encode() + b"\0" for key in keys]
-    strs = [pairs[key].encode() + b"\0" for key in keys]
-    start = 28 + 16 * len(keys)
-    tables, offset = [], start
-    for block in (ids, strs):
-        for item in block:
-            tables += [len(item) - 1, offset]
-            offset += len(item)
-    head = struct.pack("<7I", 0x950412DE, 0, len(keys), 28, 28 + 8 * len(keys), 0, 0)
-    return head + struct.pack(f"<{len(tables)}I", *tables) + b"".join(ids + strs)
+def test_a_second_language_is_one_file(other):
+    other({"Run live": "Vivu"})
+    assert words._("Run live") == "Vivu"
+    assert words._("Stop") == "Stop"
+    assert words.languages() == ("en", "xx")
 
 
 def test_pages_stay_thin():
@@ -151,26 +142,16 @@ def test_a_message_outside_the_catalogue_is_found():
     assert [line for line, _code in bare_messages(ast.parse(code))] == [1, 2]
 
 
-def test_errors_speak_the_language_of_the_page(tmp_path, monkeypatch):
+def test_errors_speak_the_language_of_the_page(other):
     """In the engine's thread too: a thread starts without the language of its page."""
-    folder = tmp_path / "xx" / "LC_MESSAGES"
-    folder.mkdir(parents=True)
-    head = "Content-Type: text/plain; charset=UTF-8\n"
-    (folder / "specviz.mo").write_bytes(catalogue({"": head, "0 or more": "0 aŭ pli"}))
-    monkeypatch.setattr(words, "LOCALE", tmp_path)
-    words._catalogue.cache_clear()
-    words.set_language("xx")
+    other({"0 or more": "0 aŭ pli"})
     said = []
-    try:
-        engine = Engine(Weights())
-        engine._submit(Job(lambda job: said.append(words._("0 or more"))))
-        engine.close()
-        engine._thread.join(10)
-        with pytest.raises(ConfigError, match="allowed: 0 aŭ pli"):
-            SamplingParams(top_k=-1)
-    finally:
-        words.set_language("en")
-        words._catalogue.cache_clear()
+    engine = Engine(Weights())
+    engine._submit(Job(lambda job: said.append(words._("0 or more"))))
+    engine.close()
+    engine._thread.join(10)
+    with pytest.raises(ConfigError, match="allowed: 0 aŭ pli"):
+        SamplingParams(top_k=-1)
     assert said == ["0 aŭ pli"]
 
 
