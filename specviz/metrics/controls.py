@@ -36,11 +36,11 @@ def shifted_acceptance(
     for r in rounds:
         ahead = tokens[r.start + shift :]
         drafted += len(r.draft)
-        matched += _matching(r.draft, ahead)
+        matched += matching(r.draft, ahead)
     return matched / drafted if drafted else None
 
 
-def _matching(draft: Draft, text: Sequence[int]) -> int:
+def matching(draft: Draft, text: Sequence[int]) -> int:
     """Depth to which some path of the draft spells the beginning of `text`."""
     node = ROOT
     for depth, token in enumerate(text):
