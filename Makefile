@@ -29,7 +29,7 @@ check: $(VENV)/.dev
 
 # Run the whole test suite in two processes
 test: $(VENV)/.dev
-	$(PY) -m pytest -q -n 2 --dist loadfile
+	$(PY) -m pytest -q -n 2 --dist loadfile --nbmake
 
 # Measure our decoder against transformers, and drafters against plain decoding
 bench: $(VENV)/.runtime
@@ -43,9 +43,10 @@ conformance: $(VENV)/.runtime $(VLLM)/.made
 gpu:
 	$(if $(wildcard $(PY)),$(PY),$(PYTHON)) -m specviz gpu-check
 
-# Run every notebook top to bottom
-notebooks:
-	@echo "There are no notebooks yet: nothing was run."
+# Open the notebooks in JupyterLab; `make notebooks LAB=--no-browser` only prints the address
+notebooks: export PYTHONPATH := $(CURDIR)
+notebooks: $(VENV)/.notebooks
+	$(PY) -m jupyterlab --notebook-dir=notebooks $(LAB)
 
 # Remove .venv and tool caches; the model cache of the user stays
 clean:
@@ -62,7 +63,11 @@ $(VENV)/.runtime: requirements.txt | $(VENV)/.made
 	$(PY) -m pip install --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
+$(VENV)/.notebooks: requirements-notebooks.txt $(VENV)/.runtime
+	$(PY) -m pip install --disable-pip-version-check -r requirements-notebooks.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.notebooks
 	$(PY) -m pip install --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 

