@@ -66,6 +66,9 @@ def add_command(commands: "Commands") -> None:
         "--prompts", metavar="F", help=".jsonl of prompts or messages, answered first"
     )
     group.add_argument("--max-tokens", type=int, default=224, metavar="N", help="of an answer")
+    group.add_argument(
+        "--together", type=int, default=1, metavar="N", help="prompts answered in one batch"
+    )
     group.add_argument("--rows", type=int, metavar="N", help="of each file at most")
     group.add_argument("--features", metavar="DIR", help="cache of hidden states on disk")
     group.add_argument(
@@ -156,7 +159,7 @@ def request_of(args: argparse.Namespace, wanted: "Recipe") -> "Request":
         recipe=wanted,
         data=tuple(Path(name) for name in args.data),
         prompts=None if args.prompts is None else Path(args.prompts),
-        answering=Answering(max_tokens=args.max_tokens),
+        answering=Answering(max_tokens=args.max_tokens, together=args.together),
         rows=args.rows,
         features=None if args.on_the_fly else features,
         out=out,

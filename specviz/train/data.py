@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from specviz.config import SamplingParams, SessionConfig
-from specviz.drafters import make_drafter
+from specviz.config import SamplingParams, require
 from specviz.errors import ConfigError
 from specviz.models.load import Loaded
 from specviz.models.store import Progress, silent
-from specviz.session import DecodeSession
+from specviz.train.answer import Answerer, OneByOne, Together
 from specviz.train.corpus import Example, to_row
 from specviz.words import _
 
@@ -24,6 +23,17 @@ class Answering:
     temperatures: tuple[float, ...] = (0.0, 0.0, 0.0, 0.8, 0.8)
     max_tokens: int = 224
     seed: int = 0
+    together: int = 1  # prompts at once, through transformers' generate; 1: our own loop
+
+    def __post_init__(self) -> None:
+        require(self.together >= 1, "together", self.together, _("1 or more"))
+
+    def params(self, index: int) -> SamplingParams:
+        """Return the settings of prompt `index`."""
+        temperature = self.temperatures[index % len(self.temperatures)]
+        return SamplingParams(
+            temperature=temperature, max_tokens=self.max_tokens, seed=self.seed + index
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +62,25 @@ def answer_prompts(
     """
     answering = answering or Answering()
     conversations = list(read_prompts(prompts))
-    done = _resume(responses)
+    size = answering.together
+    answerer: Answerer = OneByOne(loaded) if size == 1 else Together(loaded)
     with responses.open("a", encoding="utf-8") as out:
-        for index, conversation in enumerate(conversations[done:], done):
-            progress("answering prompts", index / len(conversations))
-            lines = [
-                json.dumps({**to_row(example), "temperature": temperature, "prompt": index})
-                for example, temperature in _answer(loaded, conversation, index, answering)
+        for first in range(_resume(responses, size), len(conversations), size):
+            progress("answering prompts", first / len(conversations))
+            batch = dict(enumerate(conversations[first : first + size], first))
+            rows = [
+                {
+                    **to_row(example),
+                    "temperature": answering.params(index).temperature,
+                    "prompt": index,
+                    "more": True,  # lines of this batch follow
+                }
+                for index, examples in _answer(loaded, answerer, batch, answering).items()
+                for example in examples
             ]
-            out.write("".join(line + "\n" for line in lines))
+            if rows:  # a prompt that fills the context has no answer
+                rows[-1]["more"] = False
+            out.writelines(json.dumps(row) + "\n" for row in rows)
             out.flush()
     progress("answering prompts", 1.0)
     return responses
@@ -111,33 +131,41 @@ def _turns(value: object) -> tuple[Turn, ...]:
 
 
 def _answer(
-    loaded: Loaded, conversation: Conversation, index: int, answering: Answering
-) -> Iterator[tuple[Example, float]]:
-    temperature = answering.temperatures[index % len(answering.temperatures)]
-    params = SamplingParams(
-        temperature=temperature, max_tokens=answering.max_tokens, seed=answering.seed + index
-    )
-    history: list[Turn] = []
-    for turn in conversation.turns:
-        history.append(turn)
-        if turn["role"] != "user":
-            continue
-        prompt = _encode(loaded, history)
-        room = loaded.target.config.context - len(prompt)
-        if room < 1:
-            return
-        output = _decode(loaded, prompt, replace(params, max_tokens=min(room, params.max_tokens)))
-        yield (
-            Example(
-                tokens=(*prompt, *output),
-                prompt_length=len(prompt),
-                greedy=params.greedy,
-                kind=conversation.kind,
-            ),
-            temperature,
-        )
-        words = [token for token in output if not loaded.tokenizer.is_special(token)]
-        history.append({"role": "assistant", "content": loaded.tokenizer.decode(words)})
+    loaded: Loaded, answerer: Answerer, batch: dict[int, Conversation], answering: Answering
+) -> dict[int, list[Example]]:
+    """Answer conversations side by side, turn by turn; return the examples of each."""
+    found: dict[int, list[Example]] = {index: [] for index in batch}
+    histories: dict[int, list[Turn]] = {index: [] for index in batch}
+    for number in range(max(len(conversation.turns) for conversation in batch.values())):
+        asked: dict[int, tuple[int, ...]] = {}
+        for index, conversation in batch.items():
+            if number >= len(conversation.turns):
+                continue
+            histories[index].append(conversation.turns[number])
+            if conversation.turns[number]["role"] == "user":
+                prompt = _encode(loaded, histories[index])
+                if len(prompt) < loaded.target.config.context:
+                    asked[index] = prompt
+        params = {index: _fitting(loaded, answering.params(index), asked[index]) for index in asked}
+        outputs = answerer.answer(list(asked.values()), list(params.values()))
+        for (index, prompt), output in zip(asked.items(), outputs, strict=True):
+            found[index].append(
+                Example(
+                    tokens=(*prompt, *output),
+                    prompt_length=len(prompt),
+                    greedy=params[index].greedy,
+                    kind=batch[index].kind,
+                )
+            )
+            words = [token for token in output if not loaded.tokenizer.is_special(token)]
+            said = loaded.tokenizer.decode(words)
+            histories[index].append({"role": "assistant", "content": said})
+    return found
+
+
+def _fitting(loaded: Loaded, params: SamplingParams, prompt: Sequence[int]) -> SamplingParams:
+    room = loaded.target.config.context - len(prompt)
+    return replace(params, max_tokens=min(room, params.max_tokens))
 
 
 def _encode(loaded: Loaded, history: Sequence[Turn]) -> tuple[int, ...]:
@@ -146,23 +174,16 @@ def _encode(loaded: Loaded, history: Sequence[Turn]) -> tuple[int, ...]:
     return loaded.tokenizer.encode("\n".join(turn["content"] for turn in history))
 
 
-def _decode(loaded: Loaded, prompt: Sequence[int], params: SamplingParams) -> tuple[int, ...]:
-    """Decode with n-gram drafts, which change the speed and not the text."""
-    config = SessionConfig(scheme="ngram", detail="off")
-    drafter = make_drafter(config, loaded.target, loaded.tokenizer)
-    session = DecodeSession(loaded.target, drafter, prompt, params, config)
-    for _round in session:
-        pass
-    return session.output
-
-
-def _resume(responses: Path) -> int:
-    """Cut off a line that was not written to its end; return how many prompts are done."""
+def _resume(responses: Path, together: int) -> int:
+    """Cut off a batch that was not written to its end; return how many prompts are done."""
     if not responses.is_file():
         return 0
     text = responses.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
+    lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+    rows = [json.loads(line) for line in lines]
+    kept = max((at + 1 for at, row in enumerate(rows) if not row["more"]), default=0)
+    whole = b"".join(lines[:kept])
     if len(whole) < len(text):
         responses.write_bytes(whole)
-    lines = whole.splitlines()
-    return int(json.loads(lines[-1])["prompt"]) + 1 if lines else 0
+    batches = int(rows[kept - 1]["prompt"]) // together + 1 if kept else 0
+    return batches * together
