@@ -4,15 +4,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from specviz.words import _, set_language
+from specviz.ui import language
+from specviz.words import _
 
-set_language(st.context.locale or "en")
+language.settle()
 ART = Path(__file__).parent / "specviz" / "ui" / "components"
 
 st.set_page_config(page_title="specviz", page_icon=str(ART / "icon.svg"), layout="wide")
 st.logo(str(ART / "logo.svg"), icon_image=str(ART / "icon.svg"), size="large")
 st.html(ART / "page.css")
-st.navigation(
+page = st.navigation(
     [
         st.Page("pages/step.py", title=_("Step"), icon=":material/skip_next:", default=True),
         st.Page("pages/compare.py", title=_("Compare"), icon=":material/compare_arrows:"),
@@ -22,4 +23,6 @@ st.navigation(
         st.Page("pages/learn.py", title=_("Learn"), icon=":material/school:"),
     ],
     position="top",
-).run()
+)
+language.show()
+page.run()

@@ -10,13 +10,15 @@ import ast
 import gettext
 import io
 import struct
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
 LOCALE = Path(__file__).parent / "locale"
 SOURCE = "en"  # the language the texts are written in
-_language: ContextVar[str] = ContextVar("language", default=SOURCE)
+_language: ContextVar[str | None] = ContextVar("language", default=None)
+_asked: list[Callable[[], str | None]] = []
 
 
 def languages() -> tuple[str, ...]:
@@ -41,19 +43,31 @@ def set_language(asked: str) -> None:
     _language.set(nearest(asked))
 
 
+def ask(reader: Callable[[], str | None]) -> None:
+    """Let `reader` say what to speak where nobody chose: a new thread knows no language.
+
+    None from it means that it cannot tell either, and English is spoken.
+    """
+    _asked[:] = [reader]
+
+
 def language() -> str:
     """Return the language in use: "en", "pt_BR"."""
-    return _language.get()
+    if (chosen := _language.get()) is None:
+        for told in filter(None, (reader() for reader in _asked)):
+            set_language(told)
+        chosen = _language.get()
+    return chosen or SOURCE
 
 
 def _(text: str) -> str:
     """Return `text` in the language in use; English where there is no translation."""
-    return _catalogue(_language.get()).gettext(text)
+    return _catalogue(language()).gettext(text)
 
 
 def ngettext(one: str, many: str, n: int) -> str:
     """Return the form of the sentence that fits the number `n`."""
-    return _catalogue(_language.get()).ngettext(one, many, n)
+    return _catalogue(language()).ngettext(one, many, n)
 
 
 @lru_cache

@@ -16,6 +16,7 @@ from specviz.cost.speedup import Profile, published_profile
 from specviz.errors import ConfigError
 from specviz.events import Round
 from specviz.metrics.summary import summarise
+from specviz.traces.schema import Trace
 from specviz.traces.store import load
 from specviz.words import _
 
@@ -113,16 +114,20 @@ def _mtp(shape: ModelShape, prompts: str) -> Profile:
     return published_profile(mean, _MTP_LENGTH, source)
 
 
-@lru_cache
 def recorded(name: str) -> Profile | None:
     """Return the profile of a recording that comes with the program, None if it is missing."""
     if name not in recordings.names():
         return None
-    trace = load(recordings.path(name))
+    trace = _shipped(name)
     where = _("recording {name}: {model}, {n} rounds").format(
         name=name, model=trace.target.name, n=len(trace.rounds)
     )
     return of_rounds(trace.rounds, where)
+
+
+@lru_cache
+def _shipped(name: str) -> Trace:
+    return load(recordings.path(name))
 
 
 def of_rounds(rounds: Sequence[Round], source: str) -> Profile | None:

@@ -9,6 +9,8 @@ from functools import cache
 import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
+from specviz.ui import language
+
 _SCRIPT = """
 export default function ({ data }) {
   const url = new URL(window.location.href);
@@ -26,4 +28,4 @@ def _component() -> ComponentRenderer:
 
 def show(query: str) -> None:
     """Write the query string into the address bar."""
-    _component()(data={"query": query}, key="address", height=1)
+    _component()(data={"query": language.linked(query)}, key="address", height=1)

@@ -12,7 +12,7 @@ from specviz.ui.messages import literal
 from specviz.ui.run import Run
 from specviz.ui.state import State
 from specviz.views.speed import FEW
-from specviz.words import _, ngettext
+from specviz.words import _, language, ngettext
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class _Key:
 
 def figures(trace: Trace, shown: int) -> Figures:
     """Return the numbers of the first `shown` rounds, computed once for each state of a run."""
-    return _figures(_Key(trace), shown)
+    return _figures(_Key(trace), shown, language())
 
 
 @lru_cache(maxsize=32)
-def _figures(key: _Key, shown: int) -> Figures:
+def _figures(key: _Key, shown: int, spoken: str) -> Figures:
     trace, rounds = key.trace, key.trace.rounds[:shown]
     plain = trace.lossless.plain_tpot if trace.lossless else None
     summary = summarise(rounds)

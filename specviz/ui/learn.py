@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from specviz.traces.schema import Trace
-from specviz.ui import learn_cards, learn_tour
+from specviz.ui import address, learn_cards, learn_tour
 from specviz.ui.messages import literal
 from specviz.ui.state import State, current
 from specviz.words import _
@@ -16,6 +16,7 @@ SECTIONS = ("tour", "glossary", "clinic", "myths")
 def show() -> None:
     """Draw the page."""
     state = current()
+    address.show("")
     st.markdown(f"## {_('Learn')}")
     names = {
         "tour": _("Tour"),

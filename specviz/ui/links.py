@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from specviz.errors import ConfigError
 from specviz.traces.timeline import Cursor
 from specviz.ui.fields import FIELDS, SHORT, Field, Value, clipped
+from specviz.ui.language import PARAMETER
 from specviz.words import _
 
 LIVE = "live"
@@ -28,6 +29,8 @@ def read(query: Mapping[str, str], recordings: tuple[str, ...]) -> Place:
     notes: list[str] = []
     run, cursor = "", None
     for key, raw in query.items():
+        if key == PARAMETER:
+            continue
         try:
             if key == "run":
                 run = _run(raw, recordings)

@@ -7,7 +7,6 @@ rounds; stopping takes effect before the next round starts.
 import queue
 import threading
 from collections.abc import Callable
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from specviz.traces.schema import Branch
 from specviz.ui.run import Failure, Order, Run
 from specviz.ui.sessions import drafter_of, fresh, grafted, session_of
 from specviz.ui.weights import DEFAULT, Weights
-from specviz.words import _
+from specviz.words import _, language, set_language
 
 if TYPE_CHECKING:
     from specviz.bench.runner import Request
@@ -37,6 +36,7 @@ class Job:
     work: Callable[["Job"], None]
     run: Run | None = None
     cancel: threading.Event = field(default_factory=threading.Event)
+    language: str = field(default_factory=language)  # of the page that asks for it
 
 
 class Engine:
@@ -50,11 +50,7 @@ class Engine:
         self._jobs: list[Job] = []  # waiting and at work
         self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        # A thread starts with an empty context, which would lose the language of the page.
-        work = copy_context().run
-        self._thread = threading.Thread(
-            target=work, args=(self._serve,), name="specviz-engine", daemon=True
-        )
+        self._thread = threading.Thread(target=self._serve, name="specviz-engine", daemon=True)
         self._thread.start()
 
     @property
@@ -140,6 +136,7 @@ class Engine:
     def _serve(self) -> None:
         while (job := self._queue.get()) is not None:
             failure: Failure | None = None
+            set_language(job.language)
             try:
                 with cancellable(job.cancel.is_set):
                     job.work(job)

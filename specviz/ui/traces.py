@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from specviz.ui import traces_diff, traces_import, traces_library
+from specviz.ui import address, traces_diff, traces_import, traces_library
 from specviz.ui.messages import literal
 from specviz.ui.state import State, current
 from specviz.words import _
@@ -15,6 +15,7 @@ SECTIONS = ("library", "diff", "import")
 def show() -> None:
     """Draw the page."""
     state = current()
+    address.show("")
     st.markdown(f"## {_('Traces')}")
     names = {"library": _("Library"), "diff": _("Side by side"), "import": _("Import")}
     chosen = st.segmented_control(
