@@ -1,8 +1,9 @@
 """One prompt, one drafter, one decode, as slowly as the reader wants."""
 
-from specviz.ui import controls, opening, stage, status
+from specviz.ui import controls, entry, opening, stage, status
 from specviz.ui.state import current
 
+entry.through_app()
 state = current()
 status.show(state)
 ordered = controls.sidebar()

@@ -1,5 +1,6 @@
 """Speedup against D and G, measured live."""
 
-from specviz.ui import sweep
+from specviz.ui import entry, sweep
 
+entry.through_app()
 sweep.show()

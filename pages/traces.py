@@ -1,5 +1,6 @@
 """The runs there are, two of them side by side, and files in and out."""
 
-from specviz.ui import traces
+from specviz.ui import entry, traces
 
+entry.through_app()
 traces.show()

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,17 @@ expect.set_options(timeout=90_000)
 
 @pytest.fixture(scope="session")
 def server(embedded_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start the app on a free port, with the model's files already in the cache."""
+    """Start the app, with the model's files already in the cache."""
+    with serving(tmp_path_factory.mktemp("server") / "log") as url:
+        yield url
+
+
+@contextmanager
+def serving(log: Path) -> Iterator[str]:
+    """Start the app on a free port and stop it in the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log"
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     flags = ["--server.headless", "true", "--server.port", str(port)]
     flags += ["--server.address", "127.0.0.1"]

@@ -23,8 +23,6 @@ def tiny(tmp_path):
 
 
 def opened(one, server, page, query):
-    one.page.goto(server)  # Streamlit lists the folder by itself until app.py was run once
-    expect(one.page.get_by_role("link", name="Sweep")).to_be_visible()
     one.page.goto(f"{server}/{page}?schemes=ngram&max=8&repeats=1&{query}")
     expect(one.page.get_by_role("heading", name=page.capitalize(), exact=True)).to_be_visible()
     return one
