@@ -14,13 +14,13 @@ from specviz.bench.sweep_plan import Decode, Plan, Task, schedule
 from specviz.bench.sweep_time import kernel_passes, model_passes
 from specviz.config import SamplingParams, SessionConfig
 from specviz.errors import ConfigError, ModelError
-from specviz.events import Finish
+from specviz.events import LosslessReport
 from specviz.heads.base import Head as Network
+from specviz.lossless import replay_plain
 from specviz.metrics import summarise
 from specviz.metrics.sweep import Sample
 from specviz.models.load import Loaded
 from specviz.session import DecodeSession
-from specviz.traces.schema import Trace
 from specviz.words import _
 
 WARM_UP = 8  # tokens
@@ -152,7 +152,11 @@ class Sweep:
         if session.finish is None:
             return False
         sample = self._sample(task, session)
-        trace = self._trace(session, loaded, request, draft) if sample.trace else None
+        trace = None
+        if sample.trace:
+            trace = to_trace(
+                session, loaded, request, draft=draft, lossless=self._parted(sample, session)
+            )
         self.log.add_sample(sample, trace)
         return True
 
@@ -173,11 +177,13 @@ class Sweep:
             title=task.prompt.title or task.prompt.id,
         )
 
-    def _trace(
-        self, session: DecodeSession, loaded: Loaded, request: Request, draft: Draft
-    ) -> Trace:
-        trace = to_trace(session, loaded, request, draft=draft)
-        return trace if trace.finish else replace(trace, finish=Finish("cancelled"))
+    def _parted(self, sample: Sample, session: DecodeSession) -> LosslessReport | None:
+        """Say where and how far a greedy text left plain decoding's; None if it did not."""
+        cell, known = sample.cell, self.log.results.samples
+        texts = {s.digest for s in known if s.cell == cell.plain and s.prompt == sample.prompt}
+        if cell.temperature or not texts or sample.digest in texts:
+            return None
+        return replay_plain(session, self.stop)
 
     def _sample(self, task: Decode, session: DecodeSession) -> Sample:
         found, cell = summarise(session.rounds), task.cell

@@ -2,18 +2,15 @@
 
 from functools import cache
 from importlib import resources
-from statistics import median
 
 import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 from specviz.bench import sweep_report as report
-from specviz.bench.speed import common
 from specviz.bench.sweep_log import Memory
 from specviz.cost.reasons import title
 from specviz.cost.verdict import judge, rank
-from specviz.metrics.sweep import ALL, Point
-from specviz.traces.schema import Trace
+from specviz.metrics.sweep import ALL
 from specviz.ui import address
 from specviz.ui.compare_inputs import LINK, name_of, sidebar
 from specviz.ui.hardware_charts import draw, lines
@@ -24,13 +21,13 @@ from specviz.ui.sweep import POLL, progress
 from specviz.ui.sweep_inputs import Asked
 from specviz.ui.sweep_job import Work, start
 from specviz.ui.table import table
+from specviz.views import compare_table
 from specviz.views.compare_charts import race_chart
 from specviz.views.compare_replay import replay
 from specviz.views.theme import css_variables
 from specviz.words import _
 
 KEY, NAME = "compare_work", "specviz_compare_replay"
-PLAIN = "none"
 
 
 def show() -> None:
@@ -108,88 +105,20 @@ def _results(state: State, work: Work) -> None:
     measured = [report.measured(p) for p in points]
     st.info(literal(rank(measured).text), icon=":material/gavel:")
     reading = _("Each scheme against plain decoding of the same prompts, medians over prompts.")
-    columns, rows = rows_of(work, points)
-    table(columns, rows, reading)
+    assert isinstance(work.log, Memory)
+    samples, traces = list(work.log.results.samples), dict(work.log.traces)
+    table(compare_table.columns(), compare_table.rows(points, samples, traces), reading)
     st.caption(literal(reading))
+    lines(compare_table.departures(points, traces))
     with st.expander(_("Why, scheme by scheme"), icon=":material/balance:", expanded=True):
         lines([judge(each).text for each in measured])
     _side_by_side(state, work)
 
 
-def rows_of(work: Work, points: list[Point]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the table: rounds, acceptance, time, speedup and the lossless verdict."""
-    columns = (
-        _("Scheme"),
-        _("Rounds"),
-        "E[L]",
-        _("Acceptance"),
-        _("ms/token"),
-        _("Speedup"),
-        _("Interval"),
-        _("Same text"),
-    )
-    plain = [s for s in work.log.results.samples if s.cell.scheme == PLAIN]
-    rows: list[tuple[str, ...]] = [
-        (
-            title(PLAIN),
-            _rounds(work, PLAIN),
-            "1.00",
-            "-",
-            f"{1000 * median(s.tpot for s in plain):.1f}",
-            "1.00x",
-            "-",
-            "-",
-        )
-    ]
-    for p in points:
-        mine = [s for s in work.log.results.samples if s.cell == p.cell]
-        rate = p.acceptance_rate
-        rows.append(
-            (
-                title(p.cell.scheme),
-                _rounds(work, p.cell.scheme),
-                f"{p.acceptance_length:.2f}",
-                "-" if rate is None else f"{rate:.0%}",
-                f"{1000 * median(s.tpot for s in mine):.1f}",
-                f"{p.speedup:.2f}x",
-                f"{p.low:.2f}-{p.high:.2f}" + (_(", busy machine") if p.busy else ""),
-                same_text(work, p),
-            )
-        )
-    return columns, rows
-
-
-def _rounds(work: Work, scheme: str) -> str:
-    first = [s for s in work.log.results.samples if s.cell.scheme == scheme and s.repeat == 0]
-    return str(sum(s.rounds for s in first))
-
-
-def same_text(work: Work, point: Point) -> str:
-    """Say whether the output is plain decoding's, and where it is not."""
-    if point.same_text is None:
-        return _("sampled: in distribution")
-    if point.same_text or not isinstance(work.log, Memory):
-        return _("identical") if point.same_text else _("differs")
-    for (scheme, prompt), trace in work.log.traces.items():
-        plain = work.log.traces.get((PLAIN, prompt))
-        if scheme == point.cell.scheme and plain is not None:
-            ours, theirs = output(trace), output(plain)
-            if ours != theirs:
-                return _("differs from token {n} of {prompt}").format(
-                    n=common(ours, theirs) + 1, prompt=prompt
-                )
-    return _("differs")
-
-
-def output(trace: Trace) -> tuple[int, ...]:
-    """Return the committed tokens without the prompt."""
-    return trace.tokens[len(trace.prompt) :]
-
-
 def _side_by_side(state: State, work: Work) -> None:
     assert isinstance(work.log, Memory)
     known = dict(work.log.traces)
-    prompts = list(dict.fromkeys(p for scheme, p in known if scheme != PLAIN))
+    prompts = list(dict.fromkeys(p for scheme, p in known if scheme != compare_table.PLAIN))
     titles = {prompt.id: prompt.title for prompt in work.plan.prompts}
     if not prompts:
         return

@@ -9,7 +9,6 @@ from specviz.bench.sweep import Sweep
 from specviz.bench.sweep_log import Memory
 from specviz.bench.sweep_plan import Plan, Prompt
 from specviz.models.load import load
-from specviz.ui.compare import output, rows_of, same_text
 from specviz.ui.sweep_job import Work
 from specviz.views.compare_charts import race_reading
 from specviz.views.compare_replay import replay
@@ -64,36 +63,13 @@ def test_a_comparison_runs_and_every_run_can_be_looked_into(model, tmp_path, mon
     assert test.session_state["specviz"].run.origin == "opened"
 
 
-def test_the_table_has_plain_decoding_first_and_says_whether_texts_are_equal(work):
-    columns, rows = rows_of(work, [p for p in work.points() if p.prompt_class == "all"])
-    assert len(columns) == len(rows[0]) == len(rows[1])
-    assert (rows[0][0], rows[1][0]) == ("plain decoding", "n-gram")
-    assert rows[1][-1] == "identical"
-
-
-def test_another_text_is_told_with_its_first_token(work):
-    point = next(p for p in work.points() if p.prompt_class == "all")
-    from dataclasses import replace
-
-    log = Memory()
-    log.traces = dict(work.log.traces)
-    trace = log.traces["none", "a"]
-    last = trace.rounds[-1]
-    log.traces["none", "a"] = replace(
-        trace, rounds=(*trace.rounds[:-1], replace(last, last_token=(last.last_token + 1) % 250))
-    )
-    other = Work(plan=work.plan, log=log, status="done")
-    n = len(output(trace))
-    assert same_text(other, replace(point, same_text=False)) == f"differs from token {n} of a"
-
-
 def test_the_replay_holds_every_token_at_the_time_its_round_ended(work):
     traces = {scheme: trace for (scheme, _prompt), trace in work.log.traces.items()}
     data = replay(traces)
     assert [lane["scheme"] for lane in data["lanes"]] == ["none", "ngram"]
     for lane, trace in zip(data["lanes"], traces.values(), strict=True):
         cells = [cell for each in lane["rounds"] for cell in each["cells"]]
-        assert [at for _text, _code, at in cells] == list(range(len(output(trace))))
+        assert [at for _text, _code, at in cells] == list(range(len(trace.output)))
         ends = [each["end"] for each in lane["rounds"]]
         assert ends == sorted(ends)
         assert ends[-1] == pytest.approx(sum(r.timing.total for r in trace.rounds))
