@@ -72,6 +72,19 @@ def load_head(loaded: Loaded, config: SessionConfig) -> Head:
     return heads.load(given, loaded.target, options.layer_ids)
 
 
+def lacking(target: Target, config: SessionConfig) -> str:
+    """Say what a scheme lacks to draft for `target`, "" if nothing; no file is read for it."""
+    scheme, options = describe(config.scheme), config.options
+    shipped = find(target.config, config.scheme) is not None
+    if scheme.needs_model and not options.draft_model and not shipped:
+        return _("No draft model is given, and none is shipped for this target.")
+    if scheme.needs_head and not isinstance(target, Tappable):
+        return str(_hides_states(target))
+    if scheme.needs_head and not options.head and not shipped:
+        return str(missing_head(config.scheme))
+    return ""
+
+
 def find(target: TargetConfig, scheme: str) -> Path | None:
     """Return the folder of what is shipped for a target, the same weights first."""
     return checkpoints.find(target.sha, scheme) or checkpoints.find(target.name, scheme)
@@ -95,14 +108,18 @@ def keeps_for(target: Target, draft: Loaded | Head | None) -> bool:
 
 def _tappable(target: Target) -> Tappable:
     if not isinstance(target, Tappable):
-        raise UnsupportedModel(
-            _(
-                "{name} is run by transformers, which does not hand out the hidden states that "
-                "heads read; choose a Llama or Qwen target, or the scheme ngram, suffix or "
-                "draft_model"
-            ).format(name=target.config.name)
-        )
+        raise _hides_states(target)
     return target
+
+
+def _hides_states(target: Target) -> UnsupportedModel:
+    return UnsupportedModel(
+        _(
+            "{name} is run by transformers, which does not hand out the hidden states that "
+            "heads read; choose a Llama or Qwen target, or the scheme ngram, suffix or "
+            "draft_model"
+        ).format(name=target.config.name)
+    )
 
 
 def card(config: TargetConfig) -> ModelCard:

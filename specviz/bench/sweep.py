@@ -7,44 +7,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from specviz.bench import sweep_groups as groups
-from specviz.bench.drafts import load_draft
 from specviz.bench.runner import Request, decode, environment, open_session, to_trace
+from specviz.bench.sweep_drafts import Drafts
 from specviz.bench.sweep_log import Folder, Head, Log, left, missing, options
 from specviz.bench.sweep_plan import Decode, Plan, Task, schedule
 from specviz.bench.sweep_time import kernel_passes, model_passes
 from specviz.config import SamplingParams, SessionConfig
-from specviz.errors import ConfigError, ModelError
 from specviz.events import LosslessReport
-from specviz.heads.base import Head as Network
 from specviz.lossless import replay_plain
 from specviz.metrics import summarise
 from specviz.metrics.sweep import Sample
 from specviz.models.load import Loaded
 from specviz.session import DecodeSession
-from specviz.words import _
 
-WARM_UP = 8  # tokens
-Draft = Loaded | Network | None
-
-
-def find_drafts(
-    loaded: Loaded, plan: Plan
-) -> tuple[dict[str, "Loaded | Network | None"], dict[str, str]]:
-    """Load what every scheme drafts with; schemes that lack it come with the reason instead."""
-    found: dict[str, Loaded | Network | None] = {}
-    reasons: dict[str, str] = {}
-    for scheme in plan.schemes:
-        config = SessionConfig(scheme=scheme, options=plan.options)
-        try:
-            draft = load_draft(loaded, config)
-        except (ModelError, ConfigError) as error:
-            reasons[scheme] = str(error)
-            continue
-        if scheme == "draft_model" and draft is None:
-            reasons[scheme] = _("No draft model is given, and none is shipped for this target.")
-        else:
-            found[scheme] = draft
-    return found, reasons
+WARM_UP = 2  # rounds, of the full D
 
 
 class Sweep:
@@ -58,7 +34,7 @@ class Sweep:
         turn: AbstractContextManager[object] | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Find the drafters and open the log; nothing is measured yet.
+        """Look for the drafters and open the log; nothing is measured yet.
 
         Args:
             loaded: the target.
@@ -72,12 +48,9 @@ class Sweep:
         """
         self.loaded, self.log, self.stop = loaded, log, stop
         self._turn = turn or nullcontext()
-        self._drafts, reasons = find_drafts(loaded, plan)
-        log.results.unavailable.update(reasons)
-        if not self._drafts:
-            raise ConfigError(" ".join(dict.fromkeys(reasons.values())))
+        self._drafts = Drafts(loaded, plan.schemes, plan.options, log.results.unavailable)
         room = loaded.target.config.context // 2
-        self.plan = replace(plan, schemes=tuple(self._drafts), rows=min(plan.rows, room))
+        self.plan = replace(plan, schemes=self._drafts.schemes, rows=min(plan.rows, room))
         own = loaded.target.config.group_size
         exact = groups.divisors(loaded.target) if "exact" in plan.groups else ()
         twins = groups.twins(loaded.target)
@@ -142,10 +115,12 @@ class Sweep:
         cell = task.cell
         loaded = self._with_group(cell.mode, cell.group_size)
         draft = self._drafts.get(cell.scheme)
+        if not self._drafts.usable(cell.scheme):
+            return True  # the reason stands beside the results
         request = self._request(task)
         if (cell.scheme, cell.group_size) not in self._warm:
-            short = replace(request, params=replace(request.params, max_tokens=WARM_UP))
-            decode(open_session(loaded, short, draft), lambda _round: not self.stop())
+            short = open_session(loaded, request, draft)
+            decode(short, lambda _round: len(short.rounds) < WARM_UP and not self.stop())
             self._warm.add((cell.scheme, cell.group_size))
         session = open_session(loaded, request, draft)
         decode(session, lambda _round: not self.stop())
@@ -154,9 +129,8 @@ class Sweep:
         sample = self._sample(task, session)
         trace = None
         if sample.trace:
-            trace = to_trace(
-                session, loaded, request, draft=draft, lossless=self._parted(sample, session)
-            )
+            parted = self._parted(sample, session)
+            trace = to_trace(session, loaded, request, draft=draft, lossless=parted)
         self.log.add_sample(sample, trace)
         return True
 

@@ -14,6 +14,7 @@ from specviz.words import _
 NEIGHBOURS = 5  # decodes between two of plain decoding
 MOST_ROWS = 256
 CONTEXT = 256  # cached tokens under the passes of a model
+CALLS = 3
 # The attention operation alone: 16 query heads, so that every G here divides them.
 KERNEL_HEADS, KERNEL_GROUPS = 16, (1, 2, 4, 8, 16)
 KERNEL_ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -96,6 +97,7 @@ class Passes:
     repeat: int
     context: int = CONTEXT
     batch: int = 1
+    calls: int = CALLS  # of each number of rows, the median counts
 
 
 Task = Decode | Passes
@@ -120,6 +122,8 @@ def schedule(plan: Plan, own: int, divisors: Sequence[int], twins: Sequence[int]
                 yield Decode(plain, prompt, repeat, again)
                 if again == 1 and (prompt, temperature) == (plan.prompts[0], plan.temperatures[0]):
                     yield from _passes(plan, "exact", group, repeat)
+                else:
+                    yield from _between(plan, group, (1 + number) * 1000 + again)
     for repeat in range(plan.repeats):
         for group in twins if "twin" in plan.groups else ():
             yield from _passes(plan, "twin", group, repeat)
@@ -148,6 +152,13 @@ def _passes(plan: Plan, mode: Mode, group: int, repeat: int) -> Iterator[Passes]
     if plan.rows:
         rows = tuple(range(1, plan.rows + 1))
         yield Passes(mode, group, rows[::-1] if repeat % 2 else rows, repeat)
+
+
+def _between(plan: Plan, group: int, number: int) -> Iterator[Passes]:
+    """Time the rows of the drafts once more, so that v is of the same hours as the decodes."""
+    rows = tuple(range(1, min(plan.rows, 1 + max(plan.lengths)) + 1))
+    if rows:
+        yield Passes("exact", group, rows[::-1] if number % 2 else rows, number, calls=1)
 
 
 def _kernels(plan: Plan, repeat: int) -> Iterator[Passes]:

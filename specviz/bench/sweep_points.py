@@ -83,14 +83,15 @@ def _by_prompt(
             continue
         plain = baseline[prompt]
         base = [_neighbours(s, plain) for s in mine]
+        rest = median((s.timing.total - s.timing.score) / s.rounds for s in plain)
         texts = {s.digest for s in plain}
         found.append(
             _OfPrompt(
                 samples=mine,
                 plain=base,
-                plain_rest=median((s.timing.total - s.timing.score) / s.rounds for s in plain),
+                plain_rest=rest,
                 ratios=[b / s.tpot for b, s in zip(base, mine, strict=True)],
-                predicted=_predicted(mine, median(base), curve),
+                predicted=_predicted(mine, median(base), rest, curve),
                 busy=_is_busy([s.tpot for s in plain]),
                 same_text=None if cell.temperature else {s.digest for s in mine} <= texts,
             )
@@ -113,13 +114,17 @@ def _is_busy(times: Sequence[float]) -> bool:
     return bool((high - low) / median(times) > BUSY)
 
 
-def _predicted(samples: Sequence[Sample], plain: float, curve: Curve) -> float | None:
-    """E[L] / (v + draft): acceptance and drafting as in these rounds, v from passes alone."""
-    verify = _mean_rows(samples, curve)
-    if verify is None:
+def _predicted(samples: Sequence[Sample], plain: float, rest: float, curve: Curve) -> float | None:
+    """E[L] / (pass + rest + draft): acceptance and drafting as in these rounds, v from passes.
+
+    What a plain round takes outside its pass, `rest` of `plain`, does not grow with the rows.
+    """
+    rows = _mean_rows(samples, curve)
+    if rows is None:
         return None
     rounds = sum(s.rounds for s in samples)
     draft = sum(s.timing.draft for s in samples) / rounds / plain
+    verify = (rows * (plain - rest) + rest) / plain
     return speedup(_profile_length(samples), verify, draft)
 
 
@@ -188,7 +193,7 @@ def _point(cell: Cell, name: str, prompts: Sequence[_OfPrompt]) -> Point:
 
 
 def _remainder(prompt: _OfPrompt) -> float:
-    """Plain rounds per round that neither verify nor draft explains."""
+    """Plain rounds per round that neither the pass nor draft nor a plain round's rest explains."""
     assert prompt.predicted is not None
     length = _profile_length(prompt.samples)
     return length / prompt.speedup - length / prompt.predicted
@@ -252,7 +257,7 @@ def _on_twin(prompt: _OfPrompt, twin: Curve) -> _OfPrompt | None:
         plain=[plain] * len(ratios),
         plain_rest=prompt.plain_rest,
         ratios=ratios,
-        predicted=_predicted(prompt.samples, plain, verify_curve(twin)),
+        predicted=_predicted(prompt.samples, plain, prompt.plain_rest, verify_curve(twin)),
         busy=prompt.busy,
         same_text=None,
     )

@@ -14,8 +14,6 @@ from specviz.models.attention import attend, pack_mask
 from specviz.models.target import Target
 from specviz.stopwatch import Stopwatch
 
-CALLS = 3  # of each number of rows, the median counts
-
 
 def model_passes(target: Target, task: Passes, stop: Callable[[], bool]) -> Iterator[Pass]:
     """Yield the seconds of scoring each number of rows on a cache of its own.
@@ -28,7 +26,9 @@ def model_passes(target: Target, task: Passes, stop: Callable[[], bool]) -> Iter
     model.prefill([(7 * i + 1) % vocab for i in range(context)])
     model.score(1, Draft.chain(range(1, 2)))  # warms up, not counted
     times: dict[int, list[float]] = {rows: [] for rows in task.rows}
-    for _call in range(CALLS):  # all rows in turn, so that a busy moment does not hit one of them
+    for _call in range(
+        task.calls
+    ):  # all rows in turn, so that a busy moment does not hit one of them
         for rows, seen in times.items():
             if stop():
                 return
@@ -56,7 +56,9 @@ def kernel_passes(target: Target, task: Passes, stop: Callable[[], bool]) -> Ite
         seen = torch.ones(rows, task.context, dtype=torch.bool, device=target.device)
         mask = pack_mask(seen, group, target.dtype)
         work = partial(attend, queries, keys, values, mask)
-        yield _pass(task, rows, median(_seconds(target.device, work) for _call in range(CALLS)))
+        yield _pass(
+            task, rows, median(_seconds(target.device, work) for _call in range(task.calls))
+        )
 
 
 def _pass(task: Passes, rows: int, seconds: float) -> Pass:
