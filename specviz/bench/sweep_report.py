@@ -5,16 +5,17 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import takewhile
 from pathlib import Path
 from statistics import median
 
-from specviz.bench.sweep_log import Results
+from specviz.bench.sweep_log import Head, Results
 from specviz.bench.sweep_points import median_error, pass_times, points, verify_curve
 from specviz.cost.reasons import title
 from specviz.cost.verdict import Measured
 from specviz.metrics.sweep import ALL, Point
 from specviz.models.store import cache_errors
+from specviz.traces.profile import Acceptance
+from specviz.traces.profile import profile as written
 
 Json = Mapping[str, object]
 COLUMNS = (
@@ -141,45 +142,34 @@ def as_csv(results: Results) -> str:
 def profile(results: Results) -> str:
     """Return the acceptance of every scheme and D as `speculation_profile.json`, schema 1.0.
 
-    The top is the fastest point over all prompts. Both vectors are there, the mean follows from
-    the marginal one, and a block drafter's D is marked as holding for itself alone.
+    The top is the fastest point over all prompts, as other tools read it; `profiles` has all
+    points in the same form.
     """
-    found = points(results.samples, results.passes)
-    whole = [p for p in found if p.prompt_class == ALL and p.cell.mode == "exact"]
+    found = [p for p in points(results.samples, results.passes) if p.cell.mode == "exact"]
+    whole = [p for p in found if p.prompt_class == ALL]
     best = max(whole, key=lambda p: p.speedup, default=None)
-    top = _acceptance(best) if best else {"measured": False}
-    return json.dumps(
-        {
-            "schema_version": "1.0",
-            "method": best.cell.scheme if best else None,
-            "num_speculative_tokens": best.cell.draft_length if best else None,
-            "acceptance": top,
-            "profiles": [
-                {
-                    "method": p.cell.scheme,
-                    "num_speculative_tokens": p.cell.draft_length,
-                    "category": p.prompt_class,
-                    "temperature": p.cell.temperature,
-                    "accept_length_model": "measured_per_k" if p.is_block else "chain_analytic",
-                    **_acceptance(p),
-                }
-                for p in found
-                if p.cell.mode == "exact"
-            ],
-            "provenance": asdict(results.head) if results.head else None,
-        },
-        allow_nan=False,
+    top = _profile(best, results.head) if best else {"schema_version": "1.0", "measured": False}
+    profiles = [_profile(p, results.head) for p in found]
+    return json.dumps(top | {"profiles": profiles}, allow_nan=False)
+
+
+def _profile(point: Point, head: Head | None) -> dict[str, object]:
+    acceptance = Acceptance(
+        method=point.cell.scheme,
+        draft_length=point.cell.draft_length,
+        marginal=point.marginal,
+        length=point.acceptance_length,
+        extrapolates=not point.is_block,
     )
-
-
-def _acceptance(point: Point) -> dict[str, object]:
-    return {
-        "measured": True,
-        "conditional": list(takewhile(lambda rate: rate is not None, point.conditional)),
-        "marginal": list(point.marginal),
-        "mean_acceptance_length": point.acceptance_length,
+    conditions: dict[str, object] = {
+        "category": point.prompt_class,
+        "temperature": point.cell.temperature,
         "num_prompts": point.prompts,
+        "repeats": point.repeats,
     }
+    if head is not None:
+        conditions |= {"created": head.created, **asdict(head.environment)}
+    return written(acceptance, target=head.model if head else None, conditions=conditions)
 
 
 def measured(point: Point) -> Measured:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from specviz.traces.imports import EngineRun
     from specviz.traces.schema import Trace
 
-FORMATS = ("json", "csv", "md", "html")
+FORMATS = ("json", "csv", "profile", "md", "html")
 GZIP = b"\x1f\x8b"
 HEAD = 4096  # bytes in which a trace of ours says that it is one
 
@@ -35,7 +35,8 @@ def add_command(commands: "Commands") -> None:
     differ.add_argument("--json", action="store_true")
     differ.set_defaults(command=diff)
     out = actions.add_parser(
-        "export", help="a trace as JSON, rounds as CSV, Markdown for an issue, or an HTML replay"
+        "export",
+        help="a trace as JSON, CSV, acceptance profile, Markdown for an issue, HTML replay",
     )
     out.add_argument("file")
     out.add_argument("--format", choices=FORMATS, default="json")
@@ -105,6 +106,7 @@ def export(args: argparse.Namespace) -> int:
     from specviz.cli.sheet import rounds_csv
     from specviz.traces.html_replay import replay
     from specviz.traces.markdown import issue
+    from specviz.traces.profile import of_trace
     from specviz.traces.schema import redact
     from specviz.traces.store import to_json
 
@@ -115,6 +117,7 @@ def export(args: argparse.Namespace) -> int:
     writers: dict[str, Callable[[], str]] = {
         "json": lambda: to_json(trace),
         "csv": lambda: rounds_csv(trace),
+        "profile": lambda: of_trace(trace),
         "md": lambda: issue(trace, other),
         "html": lambda: replay(trace),
     }

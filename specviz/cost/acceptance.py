@@ -16,6 +16,7 @@ from specviz.cost.speedup import Profile, published_profile
 from specviz.errors import ConfigError
 from specviz.events import Round
 from specviz.metrics.summary import summarise
+from specviz.traces.profile import conditional
 from specviz.traces.schema import Trace
 from specviz.traces.store import load
 from specviz.words import _
@@ -143,9 +144,9 @@ def of_rounds(rounds: Sequence[Round], source: str) -> Profile | None:
 def from_file(text: str | bytes, name: str) -> tuple[str, Profile]:
     """Read a profile: a specviz trace, or JSON with per-position rates. Returns scheme and profile.
 
-    JSON is an object with `conditional` (given that all before were accepted) or `marginal` (all
-    up to here accepted) rates, also inside `acceptance`, as `speculation_profile.json` has them;
-    `scheme` or `method` names the drafter.
+    JSON is a `speculation_profile.json`, schema 1.0, or any object with `conditional` (given that
+    all before were accepted) or `marginal` (all up to here accepted) rates, also inside
+    `acceptance`; `scheme` or `method` names the drafter.
 
     Raises:
         ConfigError: it is neither; TraceError: it is a damaged trace.
@@ -158,12 +159,15 @@ def from_file(text: str | bytes, name: str) -> tuple[str, Profile]:
             raise ConfigError(_("{name} holds no round with a draft").format(name=name))
         return trace.config.scheme, profile
     scheme = str(known.get("scheme") or known.get("method") or "")
+    if known.get("measured") is False:
+        text_ = _("{name} says itself that nothing was measured for it; give one that was measured")
+        raise ConfigError(text_.format(name=name))
     inner = known.get("acceptance")
     if isinstance(inner, Mapping):
         known = {**known, **inner}
-    rates = _rates(known.get("conditional"), "conditional")
+    rates = _first_of(known, "conditional_accept_rates", "conditional")
     if not rates:
-        rates = _conditional(_rates(known.get("marginal"), "marginal"))
+        rates = _reached(_first_of(known, "marginal_accept_rates", "marginal"))
     if not rates:
         text_ = _(
             "{name} has no acceptance rates; allowed: a specviz trace, or a JSON object with "
@@ -192,12 +196,11 @@ def _rates(value: object, key: str) -> tuple[float, ...]:
     return tuple(float(rate) for rate in value)
 
 
-def _conditional(marginal: tuple[float, ...]) -> tuple[float, ...]:
-    """P(k accepted) / P(k - 1 accepted), up to the first position that was never accepted."""
-    rates, before = [], 1.0
-    for share in marginal:
-        if before <= 0:
-            break
-        rates.append(min(1.0, share / before))
-        before = share
-    return tuple(rates)
+def _first_of(known: Mapping[str, object], *keys: str) -> tuple[float, ...]:
+    return next((rates for key in keys if (rates := _rates(known.get(key), key))), ())
+
+
+def _reached(marginal: tuple[float, ...]) -> tuple[float, ...]:
+    """Conditional rates, up to the first position that was never accepted."""
+    before = takewhile(lambda share: share > 0, (1.0, *marginal))
+    return tuple(rate for rate, _share in zip(conditional(marginal), before, strict=False))

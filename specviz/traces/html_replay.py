@@ -39,7 +39,7 @@ def replay(trace: Trace) -> str:
     style += _asset("ui/components", "token_pane.css") + _asset("traces", "html_replay.css")
     raw = json.dumps(_data(trace), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     packed = base64.b64encode(zlib.compress(raw.encode("utf-8", "replace"), 9)).decode()
-    title = trace.title or _("untitled")
+    title = _(trace.title) or _("untitled")
     head = join(
         _void("meta", charset="utf-8"),
         _void("meta", http_equiv="Content-Security-Policy", content=_policy(script, style)),

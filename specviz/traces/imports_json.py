@@ -217,6 +217,32 @@ def _lm_studio(found: Found, about: str) -> EngineRun:
     )
 
 
+def _profile(found: Found, about: str) -> EngineRun:
+    """Schema 1.0 of specdec_bench. Its histogram counts lengths, so 1 is "nothing accepted"."""
+    counts, conditions = found.get("acceptance_length_histogram"), found.get("target_model")
+    by_accepted = {
+        int(length) - 1: n
+        for length, n in (counts.items() if isinstance(counts, Mapping) else ())
+        if length.isdigit() and isinstance(n, int)
+    }
+    histogram = tuple(by_accepted.get(a, 0) for a in range(max(by_accepted, default=-1) + 1))
+    rates = found.get("marginal_accept_rates")
+    measured = found.get("measured") is not False
+    return EngineRun(
+        engine="speculation_profile.json",
+        source="profile" if measured else "profile that says nothing was measured",
+        about=" · ".join(str(x) for x in (found.get("method"), conditions) if x) or about,
+        rounds=sum(histogram) or None,
+        draft_length=_whole(found, "num_speculative_tokens"),
+        acceptance_length=_real(found, "mean_accept_length"),
+        per_position=tuple(float(x) for x in rates if isinstance(x, int | float))
+        if measured and isinstance(rates, list)
+        else (),
+        histogram=histogram,
+        said=_said(found),
+    )
+
+
 def _ours(found: Found, about: str) -> EngineRun:
     """A run that was imported and saved before."""
     positions, flags, said = (found.get(n) for n in ("per_position", "from_draft", "said"))
@@ -248,6 +274,7 @@ Reader = Callable[[Found, str], EngineRun]
 # By the names that only this record has; the first that fits is taken.
 _READERS: tuple[tuple[frozenset[str], Reader], ...] = (
     (frozenset({"engine", "said", "contradictions"}), _ours),
+    (frozenset({"schema_version", "marginal_accept_rates"}), _profile),
     (frozenset({"num_spec_steps", "num_accepted_draft_tokens"}), _vllm),
     (frozenset({"spec_verify_ct"}), _sglang),
     (frozenset({"spec_accept_length"}), _sglang),

@@ -8,8 +8,10 @@ import streamlit as st
 from specviz.cli.sheet import rounds_csv
 from specviz.traces.html_replay import replay
 from specviz.traces.markdown import issue
+from specviz.traces.profile import of_trace
 from specviz.traces.schema import Trace, redact
 from specviz.traces.store import to_json
+from specviz.ui.language import spoken
 from specviz.words import _
 
 
@@ -48,6 +50,13 @@ def forms() -> dict[str, Form]:
             "application/json",
             to_json,
         ),
+        "profile": Form(
+            _("Profile"),
+            _("speculation_profile.json, schema 1.0: acceptance by position, for other tools."),
+            "profile.json",
+            "application/json",
+            of_trace,
+        ),
         "csv": Form(
             _("Rounds"), _("A table of numbers and token ids."), "csv", "text/csv", rounds_csv
         ),
@@ -79,7 +88,7 @@ def show(trace: Trace, key: str) -> None:
     given = redact(trace) if hidden and not trace.redacted else trace
     st.download_button(
         _("Save the file"),
-        data=lambda: form.write(given),
+        data=spoken(lambda: form.write(given)),
         file_name=f"specviz-{trace.run_id[:8]}.{form.suffix}",
         mime=form.mime,
         key=f"tr_save_{form.suffix}",
