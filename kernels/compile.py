@@ -61,7 +61,7 @@ class Compiled:
 
 
 def attention_variants(capability: int) -> Iterator[Variant]:
-    """Every tile of the attention kernel for Llama-like heads (128 wide, G = 8), and the rest."""
+    """Every tile of the attention kernel for Llama-like heads (128 wide), and the rest."""
     device = Device(capability=capability, sms=132)
     for tile in TILES:
         problem = Problem(batch=1, rows=tile // 8, kv_heads=8, group=8, head_dim=128, longest=8192)
@@ -69,7 +69,7 @@ def attention_variants(capability: int) -> Iterator[Variant]:
         for direct in (True, False):
             strides = [f"{t}_{n}" for t in "qkv" for n in ("batch", "head")]
             tokens = ["q_row", "k_key", "v_key"]
-            whole = ["ancestors_batch", "rows", "words", "kv_heads", "splits"]
+            whole = ["group", "ancestors_batch", "rows", "words", "kv_heads", "splits"]
             pointers = dict.fromkeys("qkv", "*bf16") | {"past": "*i32", "ancestors": "*i32"}
             pointers["out"] = "*bf16" if direct else "*fp32"
             pointers |= dict.fromkeys(("top_out", "mass_out"), pointers["out"])
@@ -78,7 +78,6 @@ def attention_variants(capability: int) -> Iterator[Variant]:
                 kernel="tree_attention.attend_split",
                 types=pointers | numbers,
                 constants={
-                    "G": 8,
                     "HEAD_DIM": 128,
                     "BLOCK_D": 128,
                     "BLOCK_M": tile,
@@ -93,8 +92,8 @@ def attention_variants(capability: int) -> Iterator[Variant]:
     pointers = {"parts": "*fp32", "tops": "*fp32", "masses": "*fp32", "out": "*bf16"}
     yield Variant(
         kernel="tree_attention.combine_splits",
-        types=pointers | dict.fromkeys(("rows", "kv_heads", "splits"), "i32"),
-        constants={"G": 8, "HEAD_DIM": 128, "BLOCK_D": 128, "BLOCK_S": 32},
+        types=pointers | dict.fromkeys(("group", "rows", "kv_heads", "splits"), "i32"),
+        constants={"HEAD_DIM": 128, "BLOCK_D": 128, "BLOCK_S": 32},
         aligned=tuple(pointers),
     )
 

@@ -2,28 +2,39 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from specviz.config import SamplingParams
 from specviz.events import Candidate, Draft, NodeScore, Row
+from specviz.verify.processors import distribution
 
 TOP = 8  # bars of the decision panel: the best of p, of q and of the model's own softmax
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scored:
     """One scored draft: what verification saw.
 
-    raw, logits and p are [1 + nodes, vocab]: the model's own logits, after penalties, and the
-    distribution that was sampled from. q [nodes, vocab] is None for point drafts.
+    raw and logits are [1 + nodes, vocab]: the model's own logits, and after penalties. q
+    [nodes, vocab] is None for point drafts.
     """
 
     draft: Draft
     raw: Tensor
     logits: Tensor
-    p: Tensor
+    params: SamplingParams
     q: Tensor | None
+
+    @cached_property
+    def p(self) -> Tensor:
+        """The distribution that is sampled from [1 + nodes, vocab].
+
+        Made when it is first asked for: on a GPU the kernel needs none.
+        """
+        return distribution(self.logits, self.params)
 
     def node_scores(self, *, ranks: bool) -> tuple[NodeScore, ...]:
         """Score each node in the row of its parent."""

@@ -22,7 +22,8 @@ from specviz.verify import (
     verify_greedy,
     verify_sampled,
 )
-from specviz.verify.processors import check_rows, distribution, penalise, row_outputs
+from specviz.verify.on_device import Place, refusal, verify_on_device
+from specviz.verify.processors import check_mass, check_rows, of_tokens, penalise, row_outputs
 from specviz.words import _
 
 
@@ -225,33 +226,35 @@ class DecodeSession:
                 ).format(name=name, outside=outside[0], most=vocab - 1)
             )
         if proposal.probs is not None and len(draft):
+            if self._on_device(proposal.probs):
+                return  # the verdict brings q of the drawn tokens along
             check_rows(proposal.probs, f"q of {name}", len(self.rounds), start)
-            for row, token in zip(proposal.probs, draft.tokens, strict=True):
-                if not row[token] > 0:
-                    raise DraftError(
-                        _("{name} drew token {token}, to which its q gives no mass").format(
-                            name=name, token=token
-                        )
-                    )
+            check_mass(name, draft.tokens, of_tokens(proposal.probs, draft).tolist())
 
     def _draws(self, start: int) -> Draws:
         return Draws(self.params.seed, epoch=start if self.verifier == "block" else 0)
 
+    def _on_device(self, rows: Tensor) -> bool:
+        """Whether one launch decides, so that nothing is read before its verdict."""
+        return rows.is_cuda and self.verifier != "block" and not refusal(rows.device)
+
     def _verify(
         self, proposal: Proposal, raw: Tensor, output: tuple[int, ...], start: int
     ) -> Verdict:
-        draft, q = proposal.draft, proposal.probs
-        check_rows(raw, f"logits of {self.target.config.name}", len(self.rounds), start)
-        logits = raw
-        if self.params.penalised:
-            logits = penalise(raw, self.prompt, row_outputs(output, draft), self.params)
-        p = distribution(logits, self.params)
-        check_rows(p, "p", len(self.rounds), start)
-        self.scored = Scored(draft, raw, logits, p, q)
+        draft, q, logits, params = proposal.draft, proposal.probs, raw, self.params
+        target, index, draws = self.target.config.name, len(self.rounds), self._draws(start)
+        if params.penalised:
+            logits = penalise(raw, self.prompt, row_outputs(output, draft), params)
+        self.scored = Scored(draft, raw, logits, params, q)
+        if self._on_device(raw):
+            place = Place(draws, start, index, target, self.drafter.name)
+            return verify_on_device(draft, q, logits, params, place)
+        check_rows(raw, f"logits of {target}", index, start)
+        check_rows(self.scored.p, "p", index, start)
         if self.verifier == "greedy":
             return verify_greedy(draft, logits)
         verify = verify_block if self.verifier == "block" else verify_sampled
-        return verify(draft, q, p, self._draws(start), start)
+        return verify(draft, q, self.scored.p, draws, start)
 
     def _record(
         self,

@@ -25,9 +25,9 @@ def all_checks(device: torch.device) -> Iterator[Check]:
     """Yield the checks that fit the device; a GPU gets more sizes and bf16."""
     from kernels.checks import attention, keep, verify
 
-    yield from attention.checks(device)
-    yield from verify.checks(device)
     yield from keep.checks()
+    yield from verify.checks(device)
+    yield from attention.checks(device)
 
 
 def outcomes(checks: Iterable[Check], device: torch.device) -> Iterator[tuple[str, str]]:

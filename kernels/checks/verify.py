@@ -64,7 +64,7 @@ def checks(device: torch.device) -> Iterator[Check]:
             )
             kind = "point" if point else "drawn"
             label = f"verify_tree: {name}, parents {parents}, {kind} drafts"
-            yield Check(label, partial(decides_alike, scene, 20 if on_gpu else 1))
+            yield Check(label, partial(decides_alike, scene, 3 if on_gpu else 1))
     tied = Scene(
         parents=SMALL,
         sampling=Sampling(temperature=1.0, top_p=0.7),

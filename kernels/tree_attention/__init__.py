@@ -61,9 +61,11 @@ def choose(inputs: Inputs, how: Attend, choices: Choices | None = None) -> Choic
         return Choice("sdpa", "on a CPU, where nothing else runs compiled", refused=refused)
     name = torch.cuda.get_device_name(q.device)
     key = f"{name} | {shape_class(inputs.problem(how.longest), q.dtype, how.chain)}"
+    if "triton" not in refused:
+        refused["flex"] = "it compiles for seconds at every new shape: ask for it by name"
     left = [b for b in BACKENDS if b not in refused]
     known = _process_choices() if choices is None else choices
-    return known.choose(key, left, lambda backend: prepare(backend, inputs, how), refused)
+    return known.choose(key, left, lambda b: lambda: prepare(b, inputs, how)(), refused)
 
 
 def unavailable(backend: Backend, q: Tensor, chain: bool) -> str:

@@ -10,6 +10,10 @@ from kernels.tree_attention.plan import Plan
 
 LOG2_E = 1.4426950408889634
 
+# Sizes that change from call to call. A kernel of its own for each G, or for one row and for rows
+# that 16 divides, would be compiled for seconds and run no faster: they set a few integers.
+SIZES = ("group", "ancestors_batch", "rows", "words", "kv_heads", "splits")
+
 
 @triton.jit
 def _step(tile, keys, values, visible, top, mass, acc, scale):
@@ -25,26 +29,26 @@ def _step(tile, keys, values, visible, top, mass, acc, scale):
     return higher, mass * shrink + tl.sum(weights, 1), acc
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def attend_split(
     q, k, v, past, ancestors, out, top_out, mass_out,
     q_batch, q_row, q_head, k_batch, k_head, k_key, v_batch, v_head, v_key,
-    ancestors_batch, rows, words, kv_heads, splits, scale,
-    G: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
+    group, ancestors_batch, rows, words, kv_heads, splits, scale,
+    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, TAIL: tl.constexpr, DIRECT: tl.constexpr,
 ):  # fmt: skip
     """One tile of BLOCK_M packed rows, one KV head, one share of the keys.
 
-    Packed row m is head m % G of token m // G: rows are exact, G need not divide BLOCK_M. Whole
-    blocks of cached keys need no mask; what is left of them and the new keys go through the tail,
-    in the last split. With DIRECT there is one split and the result is final.
+    Packed row m is head m % group of token m // group: rows are exact, G need not divide BLOCK_M.
+    Whole blocks of cached keys need no mask; what is left of them and the new keys go through the
+    tail, in the last split. With DIRECT there is one split and the result is final.
     """
     pair = tl.program_id(1).to(tl.int64)  # offsets pass 2**31 at 64 x 8 heads x 32k keys
     batch, kv_head = pair // kv_heads, pair % kv_heads
     split = tl.program_id(2)
     packed = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)  # [BLOCK_M]
-    token, head = packed // G, kv_head * G + packed % G
-    live = packed < rows * G
+    token, head = packed // group, kv_head * group + packed % group
+    live = packed < rows * group
     d = tl.arange(0, BLOCK_D)
     wide = d < HEAD_DIM
     cell = batch * q_batch + token * q_row + head * q_head
@@ -89,36 +93,36 @@ def attend_split(
         top, mass, acc = _step(tile, keys, values, visible, top, mass, acc, scale)
 
     if DIRECT:
-        at = ((batch * rows + token) * kv_heads * G + head) * HEAD_DIM
+        at = ((batch * rows + token) * kv_heads * group + head) * HEAD_DIM
         result = acc / tl.where(mass == 0.0, 1.0, mass)[:, None]
     else:
-        at = ((pair * splits + split) * rows * G + packed) * HEAD_DIM
+        at = ((pair * splits + split) * rows * group + packed) * HEAD_DIM
         result = acc
-        row = (pair * splits + split) * rows * G + packed
+        row = (pair * splits + split) * rows * group + packed
         tl.store(top_out + row, top, mask=live)
         tl.store(mass_out + row, mass, mask=live)
     result = result.to(out.dtype.element_ty)
     tl.store(out + at[:, None] + d[None, :], result, mask=live[:, None] & wide[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def combine_splits(
-    parts, tops, masses, out, rows, kv_heads, splits,
-    G: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_S: tl.constexpr,
+    parts, tops, masses, out, group, rows, kv_heads, splits,
+    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_S: tl.constexpr,
 ):  # fmt: skip
     """Weigh the splits of one packed row by what each saw: parts [pairs, splits, packed, dim]."""
     packed, pair = tl.program_id(0), tl.program_id(1).to(tl.int64)
     batch, kv_head = pair // kv_heads, pair % kv_heads
-    token, head = packed // G, kv_head * G + packed % G
+    token, head = packed // group, kv_head * group + packed % group
     s, d = tl.arange(0, BLOCK_S), tl.arange(0, BLOCK_D)
-    row = (pair * splits + s) * rows * G + packed  # [BLOCK_S]
+    row = (pair * splits + s) * rows * group + packed  # [BLOCK_S]
     top = tl.load(tops + row, mask=s < splits, other=float("-inf"))
     weight = tl.exp2(top - tl.max(top, 0))
     mass = tl.sum(weight * tl.load(masses + row, mask=s < splits, other=0.0), 0)
     there = (s < splits)[:, None] & (d < HEAD_DIM)[None, :]
     part = tl.load(parts + row[:, None] * HEAD_DIM + d[None, :], mask=there, other=0.0)
     result = tl.sum(weight[:, None] * part, 0) / mass
-    at = ((batch * rows + token) * kv_heads * G + head) * HEAD_DIM
+    at = ((batch * rows + token) * kv_heads * group + head) * HEAD_DIM
     tl.store(out + at + d, result.to(out.dtype.element_ty), mask=d < HEAD_DIM)
 
 
@@ -134,16 +138,16 @@ def tree_attention(inputs: Inputs, plan: Plan) -> Tensor:
     attend_split[(-(-packed // plan.block_m), pairs, splits)](
         q, k, v, inputs.past, ancestors, parts, tops, masses,
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3],
-        0 if ancestors.dim() == 2 else ancestors.stride(0), rows, ancestors.shape[-1],
+        group, 0 if ancestors.dim() == 2 else ancestors.stride(0), rows, ancestors.shape[-1],
         kv_heads, splits, plan.scale * LOG2_E,
-        G=group, HEAD_DIM=inputs.head_dim, BLOCK_D=block_d, BLOCK_M=plan.block_m,
+        HEAD_DIM=inputs.head_dim, BLOCK_D=block_d, BLOCK_M=plan.block_m,
         BLOCK_N=plan.block_n, TAIL=plan.tail, DIRECT=direct,
         num_warps=plan.warps, num_stages=plan.stages,
     )  # fmt: skip
     if not direct:
         combine_splits[(packed, pairs)](
-            parts, tops, masses, out, rows, kv_heads, splits,
-            G=group, HEAD_DIM=inputs.head_dim, BLOCK_D=block_d,
+            parts, tops, masses, out, group, rows, kv_heads, splits,
+            HEAD_DIM=inputs.head_dim, BLOCK_D=block_d,
             BLOCK_S=triton.next_power_of_2(splits), num_warps=4,
         )  # fmt: skip
     return out

@@ -17,6 +17,7 @@ from kernels.verify_tree.triton_probs import row_p, row_support, survey
 BLOCK = 2048  # tokens at a time
 WARPS = 8
 SMALL = 16  # lanes for nodes, at least: fewer kernels to compile
+VARYING = ("nodes", "top_k", "seed", "position")  # nor is one compiled for each kind of number
 
 
 @triton.jit
@@ -165,7 +166,7 @@ def _walk(steps, whole, rows, NODES: tl.constexpr):
     tl.store(whole + 2, bad.to(tl.int64))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=VARYING)
 def verify_rows(
     logits, tokens_in, parents_in, q, uniforms, steps, whole, parts, arrived,
     stride, vocab, nodes, temperature, top_k, top_p, min_p, seed, position,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from specviz.models.transfer import send
+
 # Keys are read in whole blocks, the spare ones masked: a sum over keys then is split the same way
 # however many rows are new, and a row's result does not depend on the rows after it.
 BLOCK = 32
@@ -148,7 +150,7 @@ class KVCache:
         while in_place < len(rows) and rows[in_place] == in_place:
             in_place += 1  # a prefix of what was written costs nothing
         if in_place < len(rows):
-            moved = torch.tensor(rows[in_place:], device=self._kv.data.device) + start
+            moved = send([start + row for row in rows[in_place:]], self._kv.data.device)
             self._kv.move(moved, start + in_place)
             if self.shape.taps:
                 self._taps.move(moved, start + in_place)

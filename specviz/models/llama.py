@@ -18,6 +18,7 @@ from specviz.models.llama_config import LlamaConfig
 from specviz.models.llama_weights import LayerWeights, LlamaWeights, fuse
 from specviz.models.rope import RopeTable
 from specviz.models.target import TargetConfig
+from specviz.models.transfer import send
 from specviz.verify.masks import ancestor_mask, draft_positions, key_mask, within_window
 from specviz.words import _
 
@@ -144,7 +145,7 @@ class LlamaTarget:
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         check_ids(tokens, self.config, DraftError)
-        return self.weights.embed[torch.tensor(tokens, device=self.device)]
+        return self.weights.embed[send(tokens, self.device)]
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:

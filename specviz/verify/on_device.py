@@ -1,42 +1,55 @@
-"""Verification on a GPU: one launch decides, and two small copies tell the host everything.
+"""Verification on a GPU: one launch decides, and one small copy tells the host everything.
 
 The uniforms are those of the session, drawn on the host and sent along, so a GPU repeats what a
 CPU decides and rewinding repeats both.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from specviz.config import SamplingParams
-from specviz.events import ROOT, Check, Draft
+from specviz.events import EMPTY, ROOT, Check, Draft
 from specviz.models.own_kernels import find_own_kernels
+from specviz.models.transfer import fetch, send
 from specviz.verify.draws import Draws
+from specviz.verify.processors import check_mass, numerics_error, of_tokens
 from specviz.verify.verdict import Verdict
 
 find_own_kernels()  # before the next line, which needs it
-from kernels.verify_tree import Chance, Drafted, Sampling, Verdicts, verify_tree  # noqa: E402
+from kernels.verify_tree import Chance, Drafted, Sampling, verify_tree  # noqa: E402
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a run a draft is decided: what draws depend on, and what errors name."""
+
+    draws: Draws
+    start: int  # text position of the first drafted token
+    index: int = 0  # of the round
+    target: str = ""
+    drafter: str = ""
 
 
 def verify_on_device(
-    draft: Draft,
-    q: Tensor | None,
-    logits: Tensor,
-    params: SamplingParams,
-    draws: tuple[Draws, int],
+    draft: Draft, q: Tensor | None, logits: Tensor, params: SamplingParams, place: Place
 ) -> Verdict:
     """Decide as `verify_sampled` or, at temperature 0, `verify_greedy` would.
 
-    logits [1 + nodes, vocab] are penalised already; q [nodes, vocab] or None; `draws` come with the
-    text position of the first drafted token. The only wait for the device is for the verdict.
+    logits [1 + nodes, vocab] are penalised already; q [nodes, vocab] or None. The only wait for
+    the device is for the verdict.
+
+    Raises:
+        NumericsError: a row holds NaN or Inf.
+        DraftError: a token was drawn to which its q gives no mass.
     """
-    uniforms = session_uniforms(draft, *draws)
-    device = logits.device
-    sent = torch.tensor(uniforms, dtype=torch.float64, pin_memory=device.type == "cuda")
+    uniforms, device = session_uniforms(draft, place.draws, place.start), logits.device
     drafted = Drafted(
-        tokens=torch.tensor(draft.tokens, dtype=torch.int64).to(device, non_blocking=True),
-        parents=torch.tensor(draft.parents, dtype=torch.int32).to(device, non_blocking=True),
+        tokens=send(draft.tokens, device),
+        parents=send(draft.parents, device, torch.int32),
         q=q,
     )
     sampling = Sampling(
@@ -45,8 +58,28 @@ def verify_on_device(
         top_p=params.top_p,
         min_p=params.min_p,
     )
-    chance = Chance(uniforms=sent.to(device, non_blocking=True))
-    return read_verdict(draft, q, uniforms, verify_tree(logits, drafted, sampling, chance), params)
+    chance = Chance(uniforms=send(uniforms, device, torch.float64))
+    found = verify_tree(logits, drafted, sampling, chance)
+    drawn = found.parts[:0] if q is None else of_tokens(q, draft)
+    whole, parts, masses = fetch((found.whole, found.parts, drawn))
+    if whole[2] >= 0:
+        what = f"logits of {place.target}"
+        raise numerics_error(what, int(whole[2]), place.index, place.start)
+    if q is not None:
+        check_mass(place.drafter, draft.tokens, masses)
+    read = _Read(whole, parts, masses or [1.0] * len(draft), uniforms)
+    return read.verdict(draft, greedy=params.greedy)
+
+
+@lru_cache
+def refusal(device: torch.device) -> str:
+    """Return why the kernel cannot run on this device, "" if it can; tried once."""
+    row = torch.zeros(1, 8, device=device)
+    try:
+        verify_on_device(EMPTY, None, row, SamplingParams(), Place(Draws(0), 1))
+    except Exception as error:  # of triton, its compiler, the one of C, or the driver
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def session_uniforms(draft: Draft, draws: Draws, position: int) -> list[float]:
@@ -60,34 +93,31 @@ def session_uniforms(draft: Draft, draws: Draws, position: int) -> list[float]:
     return [*accept, *(draws.uniform(position + depth, "sample") for depth in (0, *depths))]
 
 
-def read_verdict(
-    draft: Draft,
-    q: Tensor | None,
-    uniforms: Sequence[float],
-    found: Verdicts,
-    params: SamplingParams,
-) -> Verdict:
-    """Bring a verdict to the host, with every check on the way."""
-    device, nodes = found.whole.device, len(draft)
-    drawn = torch.ones(nodes)
-    if q is not None and nodes:
-        tokens = torch.tensor(draft.tokens, device=device)
-        drawn = q.gather(1, tokens[:, None])[:, 0].to("cpu", non_blocking=True)
-    whole = found.whole.to("cpu", non_blocking=True)
-    parts = found.parts.to("cpu", non_blocking=True)
-    if device.type == "cuda":
-        torch.cuda.current_stream(device).synchronize()
-    accepted, token = int(whole[0]), int(whole[1])
-    path: tuple[int, ...] = tuple(whole[3 : 3 + accepted].tolist())
-    checks, node = list[Check](), ROOT
-    for goal in (*path, None):
-        for child in draft.children(node):
-            p, q_token, stands = float(parts[child]), float(drawn[child]), child == goal
-            u = None if params.greedy else uniforms[child]
-            threshold = p if params.greedy else min(1.0, p / q_token)
-            checks.append(Check(child, p, q_token, threshold, u, stands))
-            if stands:
-                break
-        node = node if goal is None else goal
-    last_u = None if params.greedy else uniforms[nodes + node + 1]
-    return Verdict(path, token, tuple(checks), float(parts[nodes + node + 1]), last_u)
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A verdict of the kernel on the host, as `Verdicts` lays it out, and what was drawn."""
+
+    whole: Sequence[float]
+    parts: Sequence[float]
+    masses: Sequence[float]  # q of each node
+    uniforms: Sequence[float]
+
+    def verdict(self, draft: Draft, *, greedy: bool) -> Verdict:
+        """Walk the tree again for the checks on the way."""
+        nodes, node, checks = len(draft), ROOT, list[Check]()
+        path = tuple(int(n) for n in self.whole[3 : 3 + int(self.whole[0])])
+        for goal in (*path, None):
+            for child in draft.children(node):
+                checks.append(self._check(child, child == goal, greedy=greedy))
+                if child == goal:
+                    break
+            node = node if goal is None else goal
+        last_u = None if greedy else self.uniforms[nodes + node + 1]
+        last_p = self.parts[nodes + node + 1]
+        return Verdict(path, int(self.whole[1]), tuple(checks), last_p, last_u)
+
+    def _check(self, child: int, stands: bool, *, greedy: bool) -> Check:
+        p, q = self.parts[child], self.masses[child]
+        if greedy:
+            return Check(child, p, q, p, None, stands)
+        return Check(child, p, q, min(1.0, p / q), self.uniforms[child], stands)

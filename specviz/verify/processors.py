@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from specviz.config import SamplingParams
-from specviz.errors import ConfigError, NumericsError
+from specviz.errors import ConfigError, DraftError, NumericsError
 from specviz.events import ROOT, Draft
+from specviz.models.transfer import send
 from specviz.words import _
 
 
@@ -76,13 +77,33 @@ def check_rows(rows: Tensor, what: str, round_index: int, start: int) -> None:
     """
     bad = (~torch.isfinite(rows.amax(-1))).nonzero()
     if len(bad):
-        row = int(bad[0])
-        raise NumericsError(
-            _(
-                "{what} holds NaN or Inf in round {round_index}, row {row}, which continues text "
-                "position {start}; decoding stopped there. Check the weights or try dtype float32."
-            ).format(what=what, round_index=round_index, row=row, start=start - 1)
-        )
+        raise numerics_error(what, int(bad[0]), round_index, start)
+
+
+def numerics_error(what: str, row: int, round_index: int, start: int) -> NumericsError:
+    """Return the error that names a bad row of the round that begins at text position `start`."""
+    return NumericsError(
+        _(
+            "{what} holds NaN or Inf in round {round_index}, row {row}, which continues text "
+            "position {start}; decoding stopped there. Check the weights or try dtype float32."
+        ).format(what=what, round_index=round_index, row=row, start=start - 1)
+    )
+
+
+def of_tokens(rows: Tensor, draft: Draft) -> Tensor:
+    """Return what each of rows [nodes, vocab] gives to the token of its node, [nodes]."""
+    return rows.gather(1, send(draft.tokens, rows.device)[:, None])[:, 0]
+
+
+def check_mass(drafter: str, tokens: Sequence[int], masses: Sequence[float]) -> None:
+    """Raise DraftError if q gives no mass to a token that was drawn from it; NaN is none."""
+    for token, mass in zip(tokens, masses, strict=True):
+        if not mass > 0:
+            raise DraftError(
+                _("{name} drew token {token}, to which its q gives no mass").format(
+                    name=drafter, token=token
+                )
+            )
 
 
 def _counts(tokens: Sequence[int], vocab: int, like: Tensor) -> Tensor:
@@ -93,7 +114,7 @@ def _counts(tokens: Sequence[int], vocab: int, like: Tensor) -> Tensor:
 
 def _nucleus(p: Tensor, top_p: float) -> Tensor:
     """Keep the smallest set of tokens whose mass reaches top_p (arXiv:1904.09751)."""
-    ordered, order = p.sort(-1, descending=True)
+    ordered, order = p.sort(dim=-1, descending=True, stable=True)  # ties: lower ids first
     before = ordered.cumsum(-1) - ordered
     kept = ordered.masked_fill(before >= top_p, 0.0)
     return torch.zeros_like(p).scatter_(-1, order, kept)

@@ -9,7 +9,7 @@ from specviz.config import SamplingParams
 from specviz.events import Draft
 from specviz.verify import Verdict, verify_greedy, verify_sampled
 from specviz.verify.draws import Draws
-from specviz.verify.on_device import verify_on_device
+from specviz.verify.on_device import Place, verify_on_device
 from specviz.verify.processors import distribution
 
 PARAMS = {
@@ -30,7 +30,7 @@ def test_it_is_the_sessions_verdict(name: str, parents: tuple[int, ...], point: 
         logits, drafted = scene.make(torch.device("cpu"))
         draft, draws = Draft(tuple(drafted.tokens.tolist()), parents), Draws(params.seed + seed)
         q = None if params.greedy else drafted.q
-        mine = verify_on_device(draft, q, logits, params, (draws, 30))
+        mine = verify_on_device(draft, q, logits, params, Place(draws=draws, start=30))
         theirs = (
             verify_greedy(draft, logits)
             if params.greedy
