@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from specviz.events import Finish
+from specviz.words import later
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,10 @@ class StopRules:
         for i, token in enumerate(new):
             if token in self.stop_ids:
                 shown = b"".join(map(self.piece, (*output, *new[:i])))
-                return Cut(i + 1, Finish("stop_token", f"token {token}", text_bytes=len(shown)))
+                return Cut(
+                    i + 1,
+                    Finish("stop_token", later("token {token}").format(token=token), len(shown)),
+                )
             if self.strings:
                 grown = text + self.piece(token)
                 if (finish := self._string_end(grown, len(text))) is not None:
@@ -61,5 +65,6 @@ class StopRules:
 
     def _out_of_budget(self) -> Finish:
         if self.max_tokens <= self.room:
-            return Finish("length", f"{self.max_tokens} tokens asked for")
-        return Finish("context", f"the model's context leaves {self.room} tokens of output")
+            return Finish("length", later("{n} tokens asked for").format(n=self.max_tokens))
+        text = later("the model's context leaves {n} tokens of output")
+        return Finish("context", text.format(n=self.room))

@@ -9,14 +9,17 @@ could not be looked up.
 import ast
 import gettext
 import io
+import re
 import struct
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
+from string import Formatter
 
 LOCALE = Path(__file__).parent / "locale"
 SOURCE = "en"  # the language the texts are written in
+FIXED = 5  # more letters than this besides its placeholders tell a text from others
 _language: ContextVar[str | None] = ContextVar("language", default=None)
 _asked: list[Callable[[], str | None]] = []
 
@@ -62,7 +65,15 @@ def language() -> str:
 
 def _(text: str) -> str:
     """Return `text` in the language in use; English where there is no translation."""
-    return _catalogue(language()).gettext(text)
+    return text and _catalogue(language()).gettext(text)  # "" is the header in gettext
+
+
+def later(text: str) -> str:
+    """Return `text` itself: it belongs to the catalogue, and is looked up where it is shown.
+
+    For what tables and traces hold. A trace holds English, whoever recorded it.
+    """
+    return text
 
 
 def ngettext(one: str, many: str, n: int) -> str:
@@ -70,12 +81,56 @@ def ngettext(one: str, many: str, n: int) -> str:
     return _catalogue(language()).ngettext(one, many, n)
 
 
+def retold(sentence: str) -> str:
+    """Return an English sentence whose placeholders are filled already, in the language in use.
+
+    Itself, if no text of the catalogue makes it.
+    """
+    if language() == SOURCE or (whole := _(sentence)) != sentence:
+        return sentence if language() == SOURCE else whole
+    for prefix, pattern, names, said in _patterns(language()):
+        if sentence.startswith(prefix) and (found := pattern.fullmatch(sentence)):
+            values = dict(zip(names, map(retold, found.groups()), strict=True))
+            return "".join(
+                text + (values.get(name, "") if name is not None else "")
+                for text, name, _spec, _conversion in Formatter().parse(said)
+            )
+    return sentence
+
+
+@lru_cache
+def _patterns(language: str) -> list[tuple[str, re.Pattern[str], list[str], str]]:
+    """Return (how it begins, pattern, placeholders, translation) of texts, the most special first.
+
+    Texts that hold little besides placeholders are left out: anything would fit them.
+    """
+    found = []
+    for key, translation in _said(language).items():
+        for text, said in zip(key.split("\0"), translation.split("\0"), strict=False):
+            parts = list(Formatter().parse(text))
+            names = [name for _text, name, _spec, _conversion in parts if name is not None]
+            fixed = [part[0] for part in parts]
+            if key and said and names and len("".join(fixed)) > FIXED:
+                pattern = "".join(
+                    re.escape(p[0]) + ("(.*?)" if p[1] is not None else "") for p in parts
+                )
+                found.append(
+                    (len("".join(fixed)), fixed[0], re.compile(pattern, re.S), names, said)
+                )
+    found.sort(key=lambda each: -each[0])
+    return [each[1:] for each in found]
+
+
 @lru_cache
 def _catalogue(language: str) -> gettext.NullTranslations:
     if language == SOURCE:
         return gettext.NullTranslations()
-    text = (LOCALE / language / "LC_MESSAGES" / "specviz.po").read_text("utf-8")
-    return gettext.GNUTranslations(io.BytesIO(compiled(entries(text))))
+    return gettext.GNUTranslations(io.BytesIO(compiled(_said(language))))
+
+
+@lru_cache
+def _said(language: str) -> dict[str, str]:
+    return entries((LOCALE / language / "LC_MESSAGES" / "specviz.po").read_text("utf-8"))
 
 
 def entries(po: str) -> dict[str, str]:

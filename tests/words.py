@@ -36,13 +36,13 @@ def languages() -> list[Path]:
 
 
 def texts(tree: ast.AST) -> Iterator[Text]:
-    """Yield the literal texts handed to `_` and `ngettext`."""
+    """Yield the literal texts handed to `_`, `later` and `ngettext`."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
         given = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
         strings = [text for text in given if isinstance(text, str)]
-        if node.func.id == "_" and strings:
+        if node.func.id in ("_", "later") and strings:
             yield strings[0], None
         elif node.func.id == "ngettext" and len(strings) >= 2:
             yield strings[0], strings[1]

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from specviz.errors import ConfigError
-from specviz.words import _
+from specviz.words import _, later
 
 How = Literal["measured", "published", "modelled"]
 Family = Literal["ampere", "ada", "hopper", "blackwell", "blackwell-rtx", "cdna", "cpu", "other"]
@@ -22,7 +22,7 @@ TERA, GIGA = 1e12, 1e9
 
 # H200 as measured: device copy 4.3 of 4.8 TB/s, BF16 GEMM 769 to 798 of 989 TFLOPS, random data.
 COPY_SHARE, MATMUL_SHARE = 4.3 / 4.8, 783.5 / 989
-SHARES = "H200: copy 4.3 of 4.8 TB/s, BF16 GEMM 769-798 of 989 TFLOPS"
+SHARES = later("H200: copy 4.3 of 4.8 TB/s, BF16 GEMM 769-798 of 989 TFLOPS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ GPUS: Mapping[str, Gpu] = {
         _gpu("rtx4090", "RTX 4090", "ada", (165.2, 330.3, None, 1.008, 24, 128), 5.16),
         _gpu("rtx5090", "RTX 5090", "blackwell-rtx", (209.5, 419, None, 1.792, 32, 170), 6.55),
         _gpu("mi300x", "MI300X", "cdna", (1307, 2615, None, 5.3, 192, None), None),
-        _gpu("epyc9654", "EPYC 9654, 96 cores", "cpu", (14.7, None, None, 0.4608, 768, None), None),
+        _gpu("epyc9654", "EPYC 9654 (96C)", "cpu", (14.7, None, None, 0.4608, 768, None), None),
         _gpu("xeon6980p", "Xeon 6980P, AMX", "cpu", (262, None, None, 0.8448, 768, None), None),
     )
 }

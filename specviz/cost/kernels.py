@@ -12,7 +12,7 @@ from specviz.cost import kernel_rows as rows
 from specviz.cost.hardware import Family
 from specviz.cost.kernel_rows import Layout, Rule
 from specviz.errors import ConfigError
-from specviz.words import _
+from specviz.words import _, later
 
 Attention = Literal["gqa", "mla"]
 
@@ -29,7 +29,7 @@ class Kernel:
     rule: Rule
     attention: tuple[Attention, ...] = ("gqa",)
     packs: bool = True  # the heads of a group into one tile, also when 1 + D > 1
-    tree: str = "no"  # how a tree of drafts can be masked
+    tree: str = later("no")  # how a tree of drafts can be masked
     note: str = ""
 
     def layout(self, group: int, tokens: int, head_dim: int = 128) -> Layout:
@@ -69,7 +69,9 @@ KERNELS: Mapping[str, Kernel] = {
             families=("blackwell",),
             tile=128,
             rule=rows.ladder,
-            note="whole tokens only; with idle SMs it may choose smaller tiles and more blocks",
+            note=later(
+                "whole tokens only; with idle SMs it may choose smaller tiles and more blocks"
+            ),
         ),
         Kernel(
             name="prims-ts",
@@ -78,7 +80,7 @@ KERNELS: Mapping[str, Kernel] = {
             families=("blackwell",),
             tile=128,
             rule=rows.ladder,
-            note="open port of trtllm-gen, same ladder and timing model",
+            note=later("open port of trtllm-gen, same ladder and timing model"),
         ),
         Kernel(
             name="fa4",
@@ -88,7 +90,7 @@ KERNELS: Mapping[str, Kernel] = {
             tile=128,
             rule=rows.fa4,
             tree="mask_mod",
-            note="at head size 256 a kernel of its own that does not pack this way",
+            note=later("at head size 256 a kernel of its own that does not pack this way"),
         ),
         Kernel(
             name="fa3",
@@ -97,11 +99,11 @@ KERNELS: Mapping[str, Kernel] = {
             families=("hopper",),
             tile=128,
             rule=rows.fa3,
-            note="may leave the heads unpacked when 1 + D is near a multiple of 128",
+            note=later("may leave the heads unpacked when 1 + D is near a multiple of 128"),
         ),
         Kernel(
             name="fa4-sm90",
-            title="FlashAttention 4 on Hopper",
+            title="FlashAttention 4 (Hopper)",
             version=_FA,
             families=("hopper",),
             tile=128,
@@ -116,25 +118,27 @@ KERNELS: Mapping[str, Kernel] = {
             tile=64,
             rule=rows.fa2,
             packs=False,
-            note="packs heads only when 1 + D = 1: a verify pass reads the KV once per query head",
+            note=later(
+                "packs heads only when 1 + D = 1: a verify pass reads the KV once per query head"
+            ),
         ),
         Kernel(
             name="xqa-hopper",
-            title="XQA on Hopper",
+            title="XQA (Hopper)",
             version=_FI,
             families=("hopper",),
             tile=64,
             rule=rows.xqa_hopper,
-            tree="packed bits",
+            tree=later("packed bits"),
         ),
         Kernel(
             name="xqa",
-            title="XQA on Ampere and Ada",
+            title="XQA (Ampere, Ada)",
             version=_FI,
             families=("ampere", "ada"),
             tile=32,
             rule=rows.fixed(32),
-            tree="packed bits",
+            tree=later("packed bits"),
         ),
         Kernel(
             name="flashinfer-fa2",
@@ -153,7 +157,7 @@ KERNELS: Mapping[str, Kernel] = {
             tile=16,
             rule=rows.vllm_triton,
             tree="qq_bias",
-            note="a step every 16/G tokens; the KV is split only when 1 + D = 1",
+            note=later("a step every 16/G tokens; the KV is split only when 1 + D = 1"),
         ),
         Kernel(
             name="flex-decoding",
@@ -163,7 +167,7 @@ KERNELS: Mapping[str, Kernel] = {
             tile=16,
             rule=rows.flex,
             tree="mask_mod",
-            note="rows double at powers of two; a G that is none goes another way",
+            note=later("rows double at powers of two; a G that is none goes another way"),
         ),
         Kernel(
             name="sdpa",
@@ -174,7 +178,7 @@ KERNELS: Mapping[str, Kernel] = {
             rule=rows.fixed(1),
             packs=False,
             tree="attn_mask",
-            note="no row tile: keys and values are repeated for every head",
+            note=later("no row tile: keys and values are repeated for every head"),
         ),
         Kernel(
             name="rocm-ck",
@@ -201,7 +205,7 @@ KERNELS: Mapping[str, Kernel] = {
             tile=64,
             rule=rows.mla_ladder,
             attention=("mla",),
-            note="every drafted token takes a block of its own, also below a full tile",
+            note=later("every drafted token takes a block of its own, also below a full tile"),
         ),
         Kernel(
             name="tokenspeed-mla",

@@ -8,28 +8,24 @@ from specviz.cost.hardware import SHARES
 from specviz.cost.mechanisms import mechanism_of
 from specviz.cost.model_card import notes
 from specviz.cost.roofline import MOST_ROWS, PARTS, Part
-from specviz.words import _
+from specviz.words import _, later
 
 TITLES = {
-    "none": "plain decoding",
+    "none": later("plain decoding"),
     "eagle3": "EAGLE-3",
     "mtp": "MTP",
     "dflash": "DFlash",
     "dspark": "DSpark",
-    "ngram": "n-gram",
-    "suffix": "suffix",
-    "draft_model": "draft model",
+    "ngram": later("n-gram"),
+    "suffix": later("suffix"),
+    "draft_model": later("draft model"),
 }
 NEEDS_HEAD = frozenset(("eagle3", "dflash", "dspark"))
 
 
 def title(scheme: str) -> str:
     """Return the name of a scheme as people write it."""
-    if scheme == "none":
-        return _("plain decoding")
-    if scheme == "draft_model":
-        return _("draft model")
-    return TITLES.get(scheme, scheme)
+    return _(TITLES.get(scheme, scheme))
 
 
 def part_name(part: Part) -> str:
@@ -237,7 +233,7 @@ def provenance(advice: Advice) -> str:
         _("rates measured on this machine")
         if advice.question.place.gpu.how == "measured"
         else _("published rates of the GPU, lowered as on a real one ({shares})").format(
-            shares=SHARES
+            shares=_(SHARES)
         )
     )
     text = _(

@@ -14,7 +14,7 @@ from specviz.events import Draft, Evidence
 from specviz.heads.base import check_fed
 from specviz.heads.choice import Choice, Guess, Text
 from specviz.heads.dflash_cache import BlockDecoder
-from specviz.words import _
+from specviz.words import _, later
 
 PIECE = 512  # tokens whose features are read in one pass
 
@@ -99,7 +99,9 @@ class Plan:
                 break
             guess = choice.choose(found, text, tuple(g.token for g in guesses))
             if guess.best < least:
-                message = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
+                message = later(
+                    "Stopped: the best next token has probability {p:.2f}, below {least}."
+                )
                 message = message.format(p=guess.best, least=least)
                 break
             guesses.append(guess)
@@ -122,7 +124,7 @@ def plan(memo: ContextMemo, context: Context, budget: int, ends: frozenset[int])
     """
     most, message = memo.decoder.config.most, ""
     if budget > most:
-        text = _("This head drafts at most {most} tokens per block; {asked} were asked for.")
+        text = later("This head drafts at most {most} tokens per block; {asked} were asked for.")
         message = text.format(most=most, asked=budget)
     params = context.params
     ends = (frozenset[int]() if params.ignore_eos else ends).union(params.stop_ids)

@@ -15,7 +15,7 @@ from specviz.events import EMPTY, Draft, Evidence
 from specviz.models.target import Target
 from specviz.verify.draws import pick
 from specviz.verify.processors import distribution, penalise
-from specviz.words import _
+from specviz.words import _, later
 
 SHORT = 16  # up to so many unread tokens share a pass with the root; a prompt is prefilled
 
@@ -69,7 +69,7 @@ class DraftModelDrafter:
         while True:
             guess = self._guess(row, context, tuple(g.token for g in guesses))
             if guess.best < self._options.draft_min_p:
-                text = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
+                text = later("Stopped: the best next token has probability {p:.2f}, below {least}.")
                 stopped = text.format(p=guess.best, least=self._options.draft_min_p)
                 break
             guesses.append(guess)
@@ -91,12 +91,12 @@ class DraftModelDrafter:
         """Say why this model cannot draft here; "" if it can."""
         shape = self._memo.model.config
         if len(tokens) > shape.context:
-            text = _("The text has {n} tokens; the draft model reads at most {most}.")
+            text = later("The text has {n} tokens; the draft model reads at most {most}.")
             return text.format(n=len(tokens), most=shape.context)
         if shape.vocab < self._vocab and max(tokens) >= shape.vocab:
-            text = _("The text holds token {token}, which the draft model does not have.")
+            text = later("The text holds token {token}, which the draft model does not have.")
             return text.format(token=max(tokens))
-        return "" if budget > 0 else _("There is no room for a draft.")
+        return "" if budget > 0 else later("There is no room for a draft.")
 
     @torch.inference_mode()
     def _guess(self, row: Tensor, context: Context, drafted: tuple[int, ...]) -> _Guess:

@@ -14,7 +14,7 @@ from specviz.heads.dspark import DSparkHead
 from specviz.heads.dspark_cache import DSparkDecoder, Walk
 from specviz.heads.dspark_schedule import Admission, Confidence
 from specviz.models.target import Target
-from specviz.words import _
+from specviz.words import _, later
 
 UNCUT = Confidence()
 
@@ -69,7 +69,7 @@ class DSparkDrafter:
                 sure = _sigmoid(view.confidence / rule.temperature(slot))
                 confidence.append(sure)
                 if not admission.admits(sure):
-                    return _("Stopped: the next slot has confidence {p:.2f}.").format(p=sure)
+                    return later("Stopped: the next slot has confidence {p:.2f}.").format(p=sure)
             slot += 1
             return view.logits
 

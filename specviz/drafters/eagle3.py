@@ -10,7 +10,7 @@ from specviz.heads.eagle3 import Eagle3Head
 from specviz.heads.runner import Reading, Runner
 from specviz.heads.tree import TreeLimits, TreeShape, draft_tree
 from specviz.models.target import Target
-from specviz.words import _
+from specviz.words import later
 
 
 class Eagle3Drafter:
@@ -41,7 +41,9 @@ class Eagle3Drafter:
 
     def propose(self, context: Context, budget: int) -> Proposal:
         if budget <= 0 or len(context.tokens) < 2:
-            return Proposal(EMPTY, evidence=Evidence(message=_("There is no room for a draft.")))
+            return Proposal(
+                EMPTY, evidence=Evidence(message=later("There is no room for a draft."))
+            )
         runner, tokens = self._runner, context.tokens
         reading = runner.catch_up(tokens, context.features, shared_prefix(runner.text, tokens))
         ends = frozenset[int]() if context.params.ignore_eos else self._ends

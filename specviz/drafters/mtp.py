@@ -9,7 +9,7 @@ from specviz.heads.choice import Choice, Text
 from specviz.heads.mtp import MtpHead
 from specviz.heads.runner import Runner
 from specviz.models.target import Target
-from specviz.words import _
+from specviz.words import later
 
 
 class MtpDrafter:
@@ -38,7 +38,9 @@ class MtpDrafter:
 
     def propose(self, context: Context, budget: int) -> Proposal:
         if budget <= 0 or len(context.tokens) < 2:
-            return Proposal(EMPTY, evidence=Evidence(message=_("There is no room for a draft.")))
+            return Proposal(
+                EMPTY, evidence=Evidence(message=later("There is no room for a draft."))
+            )
         runner, tokens = self._runner, context.tokens
         reading = runner.catch_up(tokens, context.features, shared_prefix(runner.text, tokens))
         ends = frozenset[int]() if context.params.ignore_eos else self._ends
@@ -64,5 +66,5 @@ class MtpDrafter:
     def _reused(self, drafted: int) -> str:
         if drafted <= self._trained:
             return ""
-        text = _("From depth {n} on the module is reused: it was trained for depth {trained}.")
+        text = later("From depth {n} on the module is reused: it was trained for depth {trained}.")
         return text.format(n=self._trained + 1, trained=self._trained)

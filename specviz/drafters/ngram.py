@@ -7,7 +7,7 @@ from specviz.config import DrafterOptions, SamplingParams
 from specviz.drafters.base import Context, Proposal
 from specviz.drafters.prefix import shared_prefix
 from specviz.events import EMPTY, Draft, Evidence
-from specviz.words import _, ngettext
+from specviz.words import later
 
 
 class NgramDrafter:
@@ -29,10 +29,10 @@ class NgramDrafter:
     def propose(self, context: Context, budget: int) -> Proposal:
         tokens, low = context.tokens, self._options.ngram_min
         if budget < 1:
-            return _silent(_("There is no room for a draft."))
+            return _silent(later("There is no room for a draft."))
         if len(tokens) <= low:
             return _silent(
-                _("The text has {n} tokens; a match of {low} needs at least {least}.").format(
+                later("The text has {n} tokens; a match of {low} needs at least {least}.").format(
                     n=len(tokens), low=low, least=low + 1
                 )
             )
@@ -43,16 +43,13 @@ class NgramDrafter:
                 continue
             copied = self._before_end(copied, context.params)
             source = (end, end + len(copied)) if copied else None
-            message = "" if copied else _("The matched text goes on with an end token.")
+            message = "" if copied else later("The matched text goes on with an end token.")
             evidence = Evidence((start, end), source, "context", message=message)
             return Proposal(Draft.chain(copied), evidence=evidence)
-        return _silent(
-            ngettext(
-                "The last token occurs nowhere earlier in the text.",
-                "The last {n} tokens occur nowhere earlier in the text.",
-                low,
-            ).format(n=low)
-        )
+        if low == 1:
+            return _silent(later("The last token occurs nowhere earlier in the text."))
+        text = later("The last {n} tokens occur nowhere earlier in the text.")
+        return _silent(text.format(n=low))
 
     def _matches(self, tokens: tuple[int, ...]) -> Iterator[tuple[int, int]]:
         """Yield earlier occurrences [start, end) of the tail, in the order of preference."""

@@ -19,7 +19,7 @@ from specviz.config import DrafterOptions
 from specviz.drafters.base import Context, Proposal
 from specviz.drafters.prefix import shared_prefix
 from specviz.events import EMPTY, Draft, Evidence
-from specviz.words import _
+from specviz.words import later
 
 SEPARATOR = -1  # between requests: no token, so no match and no path crosses it
 
@@ -154,7 +154,9 @@ class SuffixDrafter:
     def propose(self, context: Context, budget: int) -> Proposal:
         tokens = context.tokens
         if budget < 1:
-            return Proposal(EMPTY, evidence=Evidence(message=_("There is no room for a draft.")))
+            return Proposal(
+                EMPTY, evidence=Evidence(message=later("There is no room for a draft."))
+            )
         self._index.truncate(shared_prefix(self._tokens, tokens))
         self._index.extend(tokens[len(self._index.text) :])
         self._tokens = tokens
@@ -162,7 +164,7 @@ class SuffixDrafter:
         past = self._search(self._past, budget)
         best = past if past.score > here.score else here
         if not best.tokens:
-            text = _("No earlier text goes on from here with probability {least} or more.")
+            text = later("No earlier text goes on from here with probability {least} or more.")
             message = text.format(least=self._options.suffix_min_prob)
             return Proposal(EMPTY, evidence=Evidence(message=message))
         stop = best.place + 1 if best is here else len(tokens)

@@ -6,7 +6,7 @@ from specviz.engines.plan import Plan, Snippet, refuse
 from specviz.errors import ConfigError
 from specviz.words import _
 
-NAME, VERSION = "llama.cpp", "as in llama-cpp-python 0.3.36"
+NAME, VERSION = "llama.cpp", "(llama-cpp-python 0.3.36)"
 _TYPE = {
     "draft_model": "draft-simple",
     "eagle3": "draft-eagle3",

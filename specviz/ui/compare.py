@@ -11,16 +11,17 @@ from specviz.bench.sweep_log import Memory
 from specviz.cost.reasons import title
 from specviz.cost.verdict import judge, rank
 from specviz.metrics.sweep import ALL
-from specviz.ui import address
+from specviz.ui import address, opening
 from specviz.ui.compare_inputs import LINK, name_of, sidebar
 from specviz.ui.hardware_charts import draw, lines
 from specviz.ui.messages import literal
 from specviz.ui.run import Run
 from specviz.ui.state import State, current
-from specviz.ui.sweep import POLL, progress
+from specviz.ui.sweep import pace, progress
 from specviz.ui.sweep_inputs import Asked
 from specviz.ui.sweep_job import Work, start
 from specviz.ui.table import table
+from specviz.ui.weights import DEFAULT
 from specviz.views import compare_table
 from specviz.views.compare_charts import race_chart
 from specviz.views.compare_replay import replay
@@ -41,8 +42,10 @@ def show() -> None:
     if asked.problem:
         st.error(literal(asked.problem), icon=":material/error:")
     work: Work | None = st.session_state.get(KEY)
-    interval = POLL if work is not None and work.active else None
+    interval = pace(work)
     st.fragment(_live, run_every=interval)(state, asked, interval)
+    if asked.spec == DEFAULT:
+        opening.greet(state)
 
 
 def _live(state: State, asked: Asked, interval: float | None) -> None:
@@ -75,7 +78,7 @@ def _live(state: State, asked: Asked, interval: float | None) -> None:
         return
     progress(work)
     _results(state, work)
-    if (POLL if work.active else None) != interval:
+    if pace(work) != interval:
         st.rerun()
 
 
@@ -119,7 +122,7 @@ def _side_by_side(state: State, work: Work) -> None:
     assert isinstance(work.log, Memory)
     known = dict(work.log.traces)
     prompts = list(dict.fromkeys(p for scheme, p in known if scheme != compare_table.PLAIN))
-    titles = {prompt.id: prompt.title for prompt in work.plan.prompts}
+    titles = {prompt.id: _(prompt.title) for prompt in work.plan.prompts}
     if not prompts:
         return
     st.markdown(f"##### {_('Side by side')}")

@@ -59,7 +59,7 @@ def title(run: Run, number: int) -> str:
     settings = f" · {config.scheme}, D = {config.draft_length}" if config else ""
     kind = {"recorded": _("Recording"), "opened": _("File"), "live": _("Live")}[run.origin]
     branch = _(" (branch)") if run.parent else ""
-    return f"{number + 1}. {kind}{branch}: {run.title or _('untitled')}{settings}"
+    return f"{number + 1}. {kind}{branch}: {_(run.title) or _('untitled')}{settings}"
 
 
 def _run_buttons(state: State, ordered: Ordered) -> None:
@@ -152,6 +152,6 @@ def _progress(run: Run, done: Sequence[Round]) -> None:
 def date(created: str) -> str:
     """Return the day of an ISO date, or what was written if it is none."""
     try:
-        return datetime.fromisoformat(created).strftime("%d %b %Y")
+        return datetime.fromisoformat(created).date().isoformat()
     except ValueError:
         return created[:40]

@@ -1,5 +1,8 @@
 """The language of a tab: chosen in the app, else by its link, else as the browser asks for."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -7,6 +10,7 @@ from specviz import words
 from specviz.words import _
 
 NAMES = {"en": "English", "pt_BR": "Português"}  # each in its own language, for who reads no other
+T = TypeVar("T")
 PARAMETER = "lang"  # in the address
 _CHOSEN, _WIDGET = "specviz_language", "language"
 
@@ -29,6 +33,17 @@ words.ask(of_tab)
 def settle() -> None:
     """Speak the language of this tab from here on."""
     words.set_language(of_tab() or words.SOURCE)
+
+
+def spoken(work: Callable[[], T]) -> Callable[[], T]:
+    """Return `work` so that it speaks this tab's language in whatever thread it is done."""
+    now = words.language()
+
+    def done() -> T:
+        words.set_language(now)
+        return work()
+
+    return done
 
 
 def linked(query: str) -> str:

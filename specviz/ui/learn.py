@@ -53,7 +53,7 @@ def _on_open(state: State, draw: Callable[[Trace], None]) -> None:
     st.caption(
         literal(
             text.format(
-                title=trace.title or _("untitled"),
+                title=_(trace.title) or _("untitled"),
                 scheme=trace.config.scheme,
                 d=trace.config.draft_length,
             )

@@ -43,7 +43,7 @@ def _stage(trace: Trace) -> None:
         env = trace.environment
         where = f"{env.device_name}, {env.dtype}, {trace.created[:10]}"
         drafter = f"{trace.config.scheme}, D = {trace.config.draft_length}"
-        st.caption(literal(f"{trace.title} · {where} · {trace.target.name} · {drafter}"))
+        st.caption(literal(f"{_(trace.title)} · {where} · {trace.target.name} · {drafter}"))
     left, right = st.columns([3, 2], gap="small")
     with left, st.container(border=True, key="tour-text"):
         _text(trace, stop)

@@ -96,7 +96,9 @@ def describe(task: Task) -> str:
     cell = task.cell
     text = _("{scheme}, D = {d}, {prompt}")
     return text.format(
-        scheme=title(cell.scheme), d=cell.draft_length, prompt=task.prompt.title or task.prompt.id
+        scheme=title(cell.scheme),
+        d=cell.draft_length,
+        prompt=_(task.prompt.title) or task.prompt.id,
     )
 
 

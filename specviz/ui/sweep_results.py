@@ -14,6 +14,7 @@ from specviz.errors import TraceError
 from specviz.metrics.sweep import ALL, Point
 from specviz.traces.store import load
 from specviz.ui.hardware_charts import draw
+from specviz.ui.language import spoken
 from specviz.ui.messages import literal
 from specviz.ui.run import Run
 from specviz.ui.state import State
@@ -150,7 +151,7 @@ def _files(results: Results) -> None:
         ):  # fmt: skip
             st.download_button(
                 label,
-                data=partial(data, results),
+                data=spoken(partial(data, results)),
                 file_name=name,
                 mime=kind,
                 key=f"sweep-{name}",

@@ -78,7 +78,7 @@ def _of_entry(entry: store.Entry) -> Item:
 
 
 def _of_header(path: Path, header: Header, name: str) -> Item:
-    shown = header.title[:NAME] or _("untitled")
+    shown = _(header.title[:NAME]) or _("untitled")
     return Item(
         key=path.name,
         name=name.format(name=f"{shown} ({path.name.partition('.')[0]})"),

@@ -96,7 +96,7 @@ def _parted(scheme: str, traces: Traces) -> Iterator[tuple[str, Trace]]:
 
 def _departure(scheme: str, prompt: str, trace: Trace, plain: Trace) -> str:
     report = trace.lossless
-    name = trace.title or prompt
+    name = _(trace.title) or prompt
     if report is None or report.plain_token is None or report.token is None:
         parted = compare(plain, trace).divergence
         text = _("{scheme} on {prompt}: the text leaves plain decoding's at output token {n}.")

@@ -65,7 +65,7 @@ def ladder_chart(advice: Advice, name: str) -> Drawn:
     )
     reading = text.format(kernel=row.kernel.title, d=free)
     if row.kernel.note:
-        reading += " " + _("Note: {note}.").format(note=row.kernel.note)
+        reading += " " + _("Note: {note}.").format(note=_(row.kernel.note))
     return Drawn(
         name="fit-ladder",
         title=_("Rows {kernel} computes over D").format(kernel=row.kernel.title),
@@ -156,6 +156,6 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{layout.utilisation:.0%}",
         "-" if layout.relative_time is None else f"{layout.relative_time:.2f}",
         str(row.free_length),
-        row.kernel.tree,
+        _(row.kernel.tree),
         row.kernel.version,
     )

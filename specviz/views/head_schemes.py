@@ -7,7 +7,7 @@ from specviz.views.cards import number
 from specviz.views.html import NOTHING, Markup, join, tag
 from specviz.views.scheme_panel import SchemeView, catch_up, named, score_table
 from specviz.views.spelling import quote
-from specviz.words import _, ngettext
+from specviz.words import _, ngettext, retold
 
 
 def eagle3(trace: Trace, event: Round) -> SchemeView:
@@ -28,7 +28,7 @@ def eagle3(trace: Trace, event: Round) -> SchemeView:
         )
         lines.append(text.format(nodes=nodes, deep=deep))
         excerpt = _tree(trace, event)
-    lines += [found.message] if found.message else []
+    lines += [retold(found.message)] if found.message else []
     columns, rows = score_table(trace, event, _("head's probability"))
     return SchemeView(title, tuple(lines), excerpt, columns, rows)
 
@@ -37,7 +37,7 @@ def mtp(trace: Trace, event: Round) -> SchemeView:
     """Show each depth, and from which one on the module is reused."""
     title = _("MTP: the target's own module for the token after the next")
     lines, found = _lines(trace, event), event.evidence
-    lines += [text for text in (found.note, found.message) if text]
+    lines += [retold(text) for text in (found.note, found.message) if text]
     labels = [_depth(depth, found.trained) for depth in event.draft.depths]
     columns, rows = score_table(trace, event, _("module's probability"))
     table = tuple((label, *row[1:]) for label, row in zip(labels, rows, strict=False))
@@ -54,7 +54,7 @@ def dflash(trace: Trace, event: Round) -> SchemeView:
     title = _("DFlash: a block of slots filled in one pass")
     lines, found = _lines(trace, event), event.evidence
     lines.append(_("All slots were filled at once: none knows what stands in another."))
-    lines += [found.message] if found.message else []
+    lines += [retold(found.message)] if found.message else []
     columns, rows = score_table(trace, event, _("slot's probability"))
     return SchemeView(title, tuple(lines), _slots(trace, event), columns, rows)
 
@@ -75,7 +75,7 @@ def dspark(trace: Trace, event: Round) -> SchemeView:
             changed,
         )
         lines.append(text.format(n=changed))
-    lines += [found.message] if found.message else []
+    lines += [retold(found.message)] if found.message else []
     columns, rows = score_table(trace, event, _("slot's probability"))
     if rows and found.unbiased:
         columns = (*columns, _("Block's favourite"))

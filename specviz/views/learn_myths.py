@@ -51,7 +51,7 @@ def _where(trace: Trace) -> str:
     env = trace.environment
     text = _("recording {title}, {device}, {dtype}, {date}, batch 1")
     return text.format(
-        title=trace.title, device=env.device_name, dtype=env.dtype, date=trace.created[:10]
+        title=_(trace.title), device=env.device_name, dtype=env.dtype, date=trace.created[:10]
     )
 
 

@@ -9,7 +9,7 @@ from specviz.views.head_schemes import dflash, dspark, eagle3, mtp
 from specviz.views.html import Markup, join, tag
 from specviz.views.scheme_panel import SchemeView, catch_up, named, score_table
 from specviz.views.spelling import REST, piece_of, quote, spell
-from specviz.words import _, ngettext
+from specviz.words import _, ngettext, retold
 
 AROUND = 14  # tokens of text shown on either side of a match
 TAIL = 18  # tokens of the end of the text
@@ -38,7 +38,7 @@ def _ngram(trace: Trace, event: Round) -> SchemeView:
     title = _("n-gram: copy what followed the same words earlier")
     found = event.evidence
     if found.match is None:
-        return SchemeView(title, (found.message or _("No match was found."),))
+        return SchemeView(title, (retold(found.message) or _("No match was found."),))
     tail = quote(trace.pieces, *_tokens(trace, event)[slice(*found.match)])
     n = found.match[1] - found.match[0]
     line = ngettext(
@@ -51,7 +51,7 @@ def _ngram(trace: Trace, event: Round) -> SchemeView:
 
 def _copied(trace: Trace, event: Round) -> list[str]:
     drafted = len(event.draft)
-    lines = [event.evidence.message] if event.evidence.message else []
+    lines = [retold(event.evidence.message)] if event.evidence.message else []
     if drafted:
         text = ngettext(
             "What followed it there is the draft: {text} ({n} token).",
@@ -66,7 +66,7 @@ def _suffix(trace: Trace, event: Round) -> SchemeView:
     title = _("suffix: what most often followed the longest matching ending")
     found = event.evidence
     if found.match is None:
-        return SchemeView(title, (found.message or _("No match was found."),))
+        return SchemeView(title, (retold(found.message) or _("No match was found."),))
     where = _("in this text") if found.store == "context" else _("in earlier outputs")
     n = found.match[1] - found.match[0]
     line = ngettext(
@@ -84,7 +84,7 @@ def _draft_model(trace: Trace, event: Round) -> SchemeView:
     title = _("draft model: a smaller model writes ahead")
     found = event.evidence
     lines = named(trace, event, _("Draft model: {name}"))
-    lines += [found.message] if found.message else []
+    lines += [retold(found.message)] if found.message else []
     lines += catch_up(trace, event)
     columns, rows = score_table(trace, event, _("draft's probability"))
     return SchemeView(title, tuple(lines), _excerpt(trace, event), columns, rows)

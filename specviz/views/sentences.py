@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from specviz.events import ROOT, Finish, Round
 from specviz.views.spelling import quote
-from specviz.words import _, ngettext
+from specviz.words import _, ngettext, retold
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +83,5 @@ def ending(finish: Finish | None) -> str:
         "cancelled": _("Stopped by you."),
         "error": _("Stopped by an error."),
     }[finish.reason]
-    return f"{text} ({finish.detail})" if finish.detail else text
+    detail = finish.detail if finish.reason == "stop_string" else retold(finish.detail)
+    return f"{text} ({detail})" if detail else text
