@@ -1,12 +1,11 @@
 """Files and pasted text: our traces open, other engines' numbers are shown as what they are."""
 
-import json
-
 import streamlit as st
 
 from specviz.errors import TraceError
 from specviz.traces import imports, store
 from specviz.traces.imports import EngineRun
+from specviz.ui import traces_kept
 from specviz.ui.messages import literal
 from specviz.ui.run import Run
 from specviz.ui.state import State
@@ -36,6 +35,7 @@ def show(state: State) -> None:
         persist_state="session",
     )
     st.button(_("Read it"), key="tr_read", on_click=_from_text)
+    traces_kept.show()
     problem = st.session_state.get("tr_problem", "")
     if problem:
         st.error(literal(problem), icon=":material/error:")
@@ -80,9 +80,10 @@ def _take(text: str) -> None:
 
 
 def _runs(runs: tuple[EngineRun, ...]) -> None:
+    traces_kept.offer(runs)
     st.download_button(
         _("Save as JSON"),
-        data=lambda: json.dumps([imports.as_json(run) for run in runs], indent=1),
+        data=lambda: traces_kept.as_text(runs),
         file_name="specviz-import.json",
         mime="application/json",
         key="tr_runs_save",

@@ -80,7 +80,7 @@ def test_a_chosen_run_opens_on_the_step_page(page):
 
 
 def test_every_kind_of_file_can_be_saved_and_markdown_is_shown(page):
-    for form in ("html", "md", "json", "csv"):
+    for form in ("html", "md", "json", "profile", "csv"):
         page.set("segmented_control", "tr_form", form)
         assert page.test.get("download_button")
     page.set("segmented_control", "tr_form", "md")
@@ -117,6 +117,23 @@ def test_a_log_of_an_engine_is_shown_with_what_it_said_alone(page):
     assert "nothing of that is shown" in page.text
     values = {row for frame in page.test.dataframe for row in frame.value.iloc[:, 1]}
     assert {"167", "259", "2.92"} <= values
+
+
+def test_what_an_engine_said_is_kept_opened_and_deleted(page, tmp_path):
+    page.section("import")
+    page.test.text_area(key="tr_paste").set_value("acc per pos = (0.696, 0.445)")
+    page.click("tr_read")
+    page.test.text_input(key="tr_keep_name").set_value("../../a <b>name</b>")
+    page.click("tr_keep_import")
+    (path,) = (tmp_path / "traces").rglob("*.json")
+    assert path.parent == tmp_path / "traces" / "engines"
+    assert page.section("library").test.selectbox(key="tr_item")  # it is no trace
+    fresh = Page().section("import")
+    assert "0.696" not in str([frame.value for frame in fresh.test.dataframe])
+    fresh.click("tr_kept_open")
+    assert "0.696, 0.445" in str([frame.value.to_csv() for frame in fresh.test.dataframe])
+    fresh.click("tr_kept_delete")
+    assert not path.exists()
 
 
 def test_text_about_nothing_is_refused_with_what_is_allowed(page):
