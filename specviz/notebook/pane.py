@@ -1,7 +1,6 @@
 """The app's token pane in a notebook; plain HTML or text where no widget can run."""
 
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from specviz.events import Round
@@ -71,7 +70,7 @@ class Pane:
     def _seen(self) -> tuple[Round, ...]:
         return self.trace.rounds[: self._rounds]
 
-    def _live(self) -> Mapping[str, object]:
+    def _live(self) -> Json:
         """Return the widget's part of the bundle; nothing where anywidget is not installed."""
         try:
             from specviz.notebook.widget import PaneWidget

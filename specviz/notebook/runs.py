@@ -5,7 +5,7 @@ from functools import cache
 
 from specviz.bench import prompts
 from specviz.bench.drafts import load_draft
-from specviz.bench.runner import Request, run
+from specviz.bench.runner import LOSSLESS_LIMIT, Request, run
 from specviz.config import SamplingParams, SessionConfig
 from specviz.heads.base import Head
 from specviz.models.load import Loaded, load
@@ -28,7 +28,7 @@ def decode(
     params: SamplingParams | None = None,
     config: SessionConfig | None = None,
 ) -> Trace:
-    """Decode one prompt and return its trace, with the lossless report.
+    """Decode one prompt and return its trace, with the lossless report if anything was drafted.
 
     Args:
         prompt: the id of a built-in prompt, as "edit-rename", or the text of one.
@@ -46,7 +46,9 @@ def decode(
         config=config,
         title=known.title if known else "",
     )
-    return run(model(), request, _draft(config))
+    # a replay of plain decoding by plain decoding tells nothing
+    limit = 0 if scheme == "none" else LOSSLESS_LIMIT
+    return run(model(), request, _draft(config), limit=limit)
 
 
 @cache

@@ -4,11 +4,11 @@ Colours are those of light pages, each with its own dark ink, so a dark viewer c
 what was struck or underlined is so in HTML itself, for viewers that take styles away.
 """
 
-from specviz.events import Fate, LastKind, Round
+from specviz.events import Round
 from specviz.traces.schema import Trace
 from specviz.views import theme
 from specviz.views.html import NOTHING, Markup, join, tag, visible
-from specviz.views.spelling import Text, piece_of, spell
+from specviz.views.spelling import piece_of, spell
 
 _ELEMENT = {"rejected": "del", "past_end": "del", "accepted": "u", "recovered": "ins"}
 _LEGEND: tuple[theme.Kind, ...] = ("accepted", "rejected", "unchecked", "recovered", "bonus")
@@ -41,11 +41,11 @@ def _draft_cell(trace: Trace, event: Round, node: int) -> Markup:
 
 def _text(trace: Trace, token: int) -> str:
     """One token with its white space drawn, bytes that are no text as escapes."""
-    shown: Text = spell([piece_of(trace.pieces, token)])[0][0]
-    return visible(shown if isinstance(shown, str) else "".join(shown or ()))
+    shown = spell([piece_of(trace.pieces, token)])[0][0]
+    return visible("".join(shown) if isinstance(shown, list) else str(shown))
 
 
-def _cell(text: str, kind: Fate | LastKind) -> Markup:
+def _cell(text: str, kind: theme.Kind) -> Markup:
     style = theme.STYLES[kind]
     look = f"background:{style.tint.light};color:{theme.INK.light};padding:0 2px"
     mark = tag("sup", style.mark) if style.mark else NOTHING

@@ -1,7 +1,6 @@
 """The live token pane: the app's own script, hosted by anywidget. Imported only if it is there."""
 
 import json
-from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
@@ -34,7 +33,7 @@ class PaneWidget(anywidget.AnyWidget):
     shown = traitlets.Int(0).tag(sync=True)
     selected = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
 
-    def view(self) -> Mapping[str, object]:
+    def view(self) -> dict[str, object]:
         """Return the entry of a MIME bundle that shows this widget."""
         bundle = self._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
