@@ -31,7 +31,7 @@ def test_nothing_is_lost_and_rows_are_alike(make, biased, size):
     assert torch.equal(linear.weight, weight)
     together = linear(x)
     exact = x.double() @ weight.double().T + (0 if bias is None else bias.double())
-    torch.testing.assert_close(together.double(), exact, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(together.double(), exact, rtol=1e-5, atol=2e-4)
     for rows in range(1, 33):
         assert torch.equal(linear(x[:rows]), together[:rows]), rows
     assert linear(x[:0]).shape == (0, size[0])
