@@ -250,9 +250,9 @@ class DecodeSession:
             place = Place(draws, start, index, target, self.drafter.name)
             return verify_on_device(draft, q, logits, params, place)
         check_rows(raw, f"logits of {target}", index, start)
-        check_rows(self.scored.p, "p", index, start)
         if self.verifier == "greedy":
             return verify_greedy(draft, logits)
+        check_rows(self.scored.p, "p", index, start)
         verify = verify_block if self.verifier == "block" else verify_sampled
         return verify(draft, q, self.scored.p, draws, start)
 

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from specviz.events import ROOT, Check, Draft
+from specviz.verify.best import best_of_rows
 from specviz.verify.verdict import Verdict
 
 
@@ -11,7 +12,7 @@ def verify_greedy(draft: Draft, logits: Tensor) -> Verdict:
 
     Only the argmax is ever accepted, in trees too; the output is that of plain greedy decoding.
     """
-    best: list[int] = logits.argmax(-1).tolist()
+    best: list[int] = best_of_rows(logits).tolist()
     node, path, checks = ROOT, list[int](), list[Check]()
     while True:
         for child in draft.children(node):

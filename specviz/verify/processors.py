@@ -12,6 +12,7 @@ from torch import Tensor
 from specviz.config import SamplingParams
 from specviz.errors import ConfigError, DraftError, NumericsError
 from specviz.events import ROOT, Draft
+from specviz.verify.best import best_of_rows
 from specviz.models.transfer import send
 from specviz.words import _
 
@@ -57,7 +58,7 @@ def penalise(
 def distribution(logits: Tensor, params: SamplingParams) -> Tensor:
     """Return p [rows, vocab] of penalised logits; one-hot at temperature 0."""
     if params.greedy:
-        return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
+        return torch.zeros_like(logits).scatter_(-1, best_of_rows(logits)[..., None], 1.0)
     logits = logits / params.temperature
     if 0 < params.top_k < logits.shape[-1]:
         smallest = logits.topk(params.top_k, -1).values[..., -1:]
