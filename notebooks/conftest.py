@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# Translations have the code of the English ones, a test says, so it is not run twice.
+collect_ignore = ["pt_BR"]
 LIMIT = 120  # seconds of one notebook; a quiet machine needs a tenth of it
 
 # Our own code and the cells raise on a warning, as in every other test; what others warn of does

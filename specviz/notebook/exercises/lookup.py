@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from specviz.config import DrafterOptions, SamplingParams
+from specviz.config import DrafterOptions, SamplingParams, TieRule
 from specviz.drafters.base import Context
 from specviz.drafters.ngram import NgramDrafter
 from specviz.notebook.exercises import Verdict, called, exercise, right, wrong
@@ -22,12 +22,9 @@ TEXTS = (
 )
 
 
-def proposed(tokens: Sequence[int], n: int, budget: int, tie: str = "vllm") -> tuple[int, ...]:
+def proposed(tokens: Sequence[int], n: int, budget: int, tie: TieRule = "vllm") -> tuple[int, ...]:
     """Return what the package's drafter proposes if it looks for exactly `n` tokens."""
-    assert tie in ("vllm", "llama.cpp")
-    rule: DrafterOptions = DrafterOptions(ngram_min=n, ngram_max=n)
-    if tie == "llama.cpp":
-        rule = DrafterOptions(ngram_min=n, ngram_max=n, ngram_tie="llama.cpp")
+    rule = DrafterOptions(ngram_min=n, ngram_max=n, ngram_tie=tie)
     context = Context(tuple(tokens), len(tokens), SamplingParams(), Draws(0))
     return NgramDrafter(rule).propose(context, budget).draft.tokens
 
