@@ -47,11 +47,13 @@ def attend_split(
     batch, kv_head = pair // kv_heads, pair % kv_heads
     split = tl.program_id(2)
     packed = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)  # [BLOCK_M]
-    token, head = packed // group, kv_head * group + packed % group
+    token = packed // group
     live = packed < rows * group
     d = tl.arange(0, BLOCK_D)
     wide = d < HEAD_DIM
-    cell = batch * q_batch + token * q_row + head * q_head
+    first = kv_head * group  # query head of this KV head; those of a token follow each other
+    q += batch * q_batch + first * q_head
+    cell = token * q_row + (packed - token * group) * q_head
     tile = tl.load(q + cell[:, None] + d[None, :], mask=live[:, None] & wide[None, :], other=0.0)
     k += batch * k_batch + kv_head * k_head
     v += batch * v_batch + kv_head * v_head
@@ -93,14 +95,16 @@ def attend_split(
         top, mass, acc = _step(tile, keys, values, visible, top, mass, acc, scale)
 
     if DIRECT:
-        at = ((batch * rows + token) * kv_heads * group + head) * HEAD_DIM
+        out += (batch * rows * kv_heads * group + first) * HEAD_DIM
+        at = (packed + token * ((kv_heads - 1) * group)) * HEAD_DIM
         result = acc / tl.where(mass == 0.0, 1.0, mass)[:, None]
     else:
-        at = ((pair * splits + split) * rows * group + packed) * HEAD_DIM
+        base = (pair * splits + split) * rows * group
+        out += base * HEAD_DIM
+        at = packed * HEAD_DIM
         result = acc
-        row = (pair * splits + split) * rows * group + packed
-        tl.store(top_out + row, top, mask=live)
-        tl.store(mass_out + row, mass, mask=live)
+        tl.store(top_out + base + packed, top, mask=live)
+        tl.store(mass_out + base + packed, mass, mask=live)
     result = result.to(out.dtype.element_ty)
     tl.store(out + at[:, None] + d[None, :], result, mask=live[:, None] & wide[None, :])
 

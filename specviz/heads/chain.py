@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specviz.heads.choice import Choice, Guess, Text
+from specviz.heads.choice import Choice, Guess, Text, check_best
+from specviz.heads.device_choice import DeviceRule
 from specviz.heads.runner import Reading, Runner
 from specviz.words import _
 
@@ -45,13 +46,15 @@ def draft_chain(
     runner: Runner, reading: Reading, choice: Choice, text: Text, limits: Limits
 ) -> Chain:
     """Draft after `reading`, the last true row; the drafted rows are dropped again."""
+    rule = choice.device_rule(text.params)
+    if runner.on_device is not None and rule is not None:
+        return _at_once(runner, reading, rule, text, limits)
     guesses: list[Guess] = []
     stopped = ""
     while True:
         guess = choice.choose(reading.logits[-1], text, tuple(g.token for g in guesses))
         if guess.best < limits.least:
-            words = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
-            stopped = words.format(p=guess.best, least=limits.least)
+            stopped = _why(guess, limits)
             break
         guesses.append(guess)
         if len(guesses) == limits.budget or guess.token in limits.ends:
@@ -59,3 +62,26 @@ def draft_chain(
         reading = runner.step(reading.hidden[-1:], (guess.token,), len(guesses))
     runner.drop_drafted()
     return Chain(tuple(guesses), stopped)
+
+
+def _at_once(
+    runner: Runner, reading: Reading, rule: DeviceRule, text: Text, limits: Limits
+) -> Chain:
+    """Draft the whole budget on the device, then cut where a walk would have ended."""
+    first = len(text.tokens)
+    uniforms = [text.draws.uniform(first + i, "draft") for i in range(limits.budget)]
+    guesses, stopped = list[Guess](), ""
+    for guess in runner.drafted(reading, rule, uniforms):
+        check_best(guess.best, text, tuple(g.token for g in guesses))
+        if guess.best < limits.least:
+            stopped = _why(guess, limits)
+            break
+        guesses.append(guess)
+        if guess.token in limits.ends:
+            break
+    return Chain(tuple(guesses), stopped)
+
+
+def _why(guess: Guess, limits: Limits) -> str:
+    words = _("Stopped: the best next token has probability {p:.2f}, below {least}.")
+    return words.format(p=guess.best, least=limits.least)

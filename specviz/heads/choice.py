@@ -8,6 +8,8 @@ from torch import Tensor
 
 from specviz.config import DrafterOptions, SamplingParams
 from specviz.errors import NumericsError
+from specviz.heads.device_choice import DeviceRule
+from specviz.models.transfer import fetch, send
 from specviz.verify.draws import Draws, pick
 from specviz.verify.processors import distribution, penalise
 from specviz.words import _
@@ -51,10 +53,13 @@ class Choice:
             NumericsError: the head gave NaN or Inf.
         """
         params, mirror = text.params, self._options.mirror_processors
+        rule = self.device_rule(params) if logits.is_cuda else None
+        if rule is not None:
+            return self._at_once(rule, logits, text, drafted)
         greedy = params.greedy or not self._options.draft_sampled
         if greedy and not (mirror and params.penalised):
             best, at = (x.item() for x in logits.softmax(-1).max(-1))
-            _check(best, text, drafted)
+            check_best(best, text, drafted)
             return Guess(self._target_id(int(at)), best, best, None)
         row = self._whole(logits)
         if mirror and params.penalised:
@@ -62,13 +67,33 @@ class Choice:
             row = penalise(row, text.tokens[: text.prompt_length], [output], self._known(params))
         if greedy:
             best, at = (x.item() for x in row[0].softmax(-1).max(-1))
-            _check(best, text, drafted)
+            check_best(best, text, drafted)
             return Guess(int(at), best, best, None)
         q = distribution(row, params if mirror else SamplingParams(temperature=params.temperature))
         best = float(q.max())
-        _check(best, text, drafted)
+        check_best(best, text, drafted)
         token = pick(q[0], text.draws.uniform(len(text.tokens) + len(drafted), "draft"))
         return Guess(token, float(q[0, token]), best, q)
+
+    def device_rule(self, params: SamplingParams) -> DeviceRule | None:
+        """Return the same choice for tensors that stay on the device; None for penalised rows."""
+        mirror = self._options.mirror_processors
+        if mirror and params.penalised:
+            return None
+        if params.greedy or not self._options.draft_sampled:
+            return DeviceRule(self._vocab, self._ids, None)
+        drawn = params if mirror else SamplingParams(temperature=params.temperature)
+        return DeviceRule(self._vocab, self._ids, drawn)
+
+    def _at_once(
+        self, rule: DeviceRule, logits: Tensor, text: Text, drafted: tuple[int, ...]
+    ) -> Guess:
+        """Choose with one wait for the device."""
+        uniform = text.draws.uniform(len(text.tokens) + len(drafted), "draft")
+        guess = rule.choose(logits, send([uniform], logits.device, torch.float64)[0])
+        ((token, score, best),) = fetch((guess.numbers,))
+        check_best(best, text, drafted)
+        return Guess(int(token), score, best, guess.q)
 
     def _target_id(self, at: int) -> int:
         return at if self._ids is None else int(self._ids[at])
@@ -87,7 +112,8 @@ class Choice:
         return params if bias == params.logit_bias else replace(params, logit_bias=bias)
 
 
-def _check(best: float, text: Text, drafted: tuple[int, ...]) -> None:
+def check_best(best: float, text: Text, drafted: tuple[int, ...]) -> None:
+    """Raise NumericsError if the favourite's probability is NaN or Inf."""
     if not math.isfinite(best):
         raise NumericsError(
             _(

@@ -6,11 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from specviz.cache.kv import CacheShape, KVCache
+from specviz.heads.device_block import DeviceBlock, Parts
 from specviz.heads.dflash import DFlashHead, reach
 from specviz.heads.dflash_config import View
 from specviz.heads.layers import DecoderLayer
 from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask
 from specviz.models.layers import HeadNorm, Linear, RMSNorm
+from specviz.models.llama import LlamaTarget
 from specviz.models.target import Target
 
 
@@ -39,6 +41,30 @@ class BlockDecoder:
         )
         self._cache = KVCache(shape, self._device, self._dtype)
         self._views = [head.config.view(i) for i in range(head.config.layers)]
+        self.on_device = self.device_block() if self._device.type == "cuda" else None
+
+    def device_block(self) -> DeviceBlock | None:
+        """Return what a GPU runs blocks with; None for layers with a window.
+
+        Then, and where the target keeps its embeddings to itself, a block runs op by op.
+        """
+        table = self._table
+        if table is None and isinstance(self._target, LlamaTarget):
+            table = self._target.weights.embed
+        if table is None or any(view.window is not None for view in self._views):
+            return None
+        return DeviceBlock(
+            Parts(
+                layers=self._layers,
+                views=self._views,
+                norm=self._norm,
+                rotation=self._rotation,
+                cache=self._cache,
+                table=table,
+                mask_token=self.config.mask_token,
+                mask=self._mask,
+            )
+        )
 
     def _pack(self, head: DFlashHead) -> None:
         layers, eps = head.decoder_layers(), head.config.layer.eps
@@ -84,6 +110,8 @@ class BlockDecoder:
     @torch.inference_mode()
     def block(self, anchor: int, rows: int) -> Tensor:
         """Run a block of `rows` after the context; return final-normed hidden [rows, hidden]."""
+        if self.on_device is not None:
+            return self.on_device.run(anchor, rows)
         self._cache.reserve(rows)
         cos, sin = self._turns(rows)
         steps = {
@@ -128,7 +156,7 @@ class BlockDecoder:
         parts = tuple(parts)
         biases = [self._here(part.bias) for part in parts if part.bias is not None]
         weight = torch.cat([self._here(part.weight) for part in parts])
-        return Linear(weight, torch.cat(biases) if biases else None)
+        return Linear(weight, torch.cat(biases) if biases else None, alike=False)
 
     def _key_norms(self, layers: Iterable[DecoderLayer]) -> HeadNorm | None:
         norms = [layer.self_attn.k_norm for layer in layers]

@@ -38,7 +38,8 @@ class DSparkDecoder(BlockDecoder):
         if markov is not None:
             self._cell = markov.cell.to(device, torch.float32)
             self._embedded = markov.markov_w1.weight.detach().to(device)
-            self._bias = Linear(markov.markov_w2.weight.detach().to(device, target.dtype))
+            weight = markov.markov_w2.weight.detach().to(device, target.dtype)
+            self._bias = Linear(weight, alike=False)
 
     @property
     def biased(self) -> bool:

@@ -12,7 +12,7 @@ from specviz.cache.kv import KVCache, in_blocks
 from specviz.heads.latent import LatentAttention, LatentMaps, Map
 from specviz.heads.layers import DecoderLayer, LayerShape, Mlp
 from specviz.models.attention import attend, pack_mask
-from specviz.models.layers import FEW_ROWS, HeadNorm, Linear, RMSNorm
+from specviz.models.layers import HeadNorm, Linear, RMSNorm
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,21 @@ class Rotation:
         else:
             index = torch.tensor(positions, device=self._device)
             cos, sin = self._cos[index], self._sin[index]
+        return cos.index_select(1, self._kinds), sin.index_select(1, self._kinds)
+
+    @property
+    def place(self) -> int:
+        """Where the tables lie; it changes when they grow."""
+        return self._cos.data_ptr()
+
+    def reserve(self, positions: int) -> None:
+        """Make sure that positions 0 to `positions - 1` are there."""
+        if positions > len(self._cos):
+            self._grow(positions)
+
+    def rows(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `at` does, for positions [rows] on the device that were reserved."""
+        cos, sin = self._cos[positions], self._sin[positions]
         return cos.index_select(1, self._kinds), sin.index_select(1, self._kinds)
 
     def _grow(self, needed: int) -> None:
@@ -161,15 +176,16 @@ class PackedLayer:
         if mask is None:
             end = cache.length + len(kv)
             k, v = k[:, :end], v[:, :end]
-            mask = torch.zeros(self.shape.group_size * len(kv), 1, device=k.device).expand(-1, end)
-            mask = mask if len(kv) <= FEW_ROWS else mask.to(k.dtype)
+            if k.is_cuda:
+                rows = self.shape.group_size * len(kv)
+                mask = torch.zeros(rows, 1, device=k.device, dtype=k.dtype).expand(-1, end)
         return self.finish(residual, attend(q, k, v, mask), x)
 
     def _fused(self, parts: Sequence["_Rows"]) -> Linear:
         weight = torch.cat([part.weight for part in parts]).to(self._device, self._dtype)
         biases = [part.bias for part in parts if part.bias is not None]
         bias = torch.cat(biases).to(self._device, self._dtype) if biases else None
-        return Linear(weight.contiguous(), bias)
+        return Linear(weight.contiguous(), bias, alike=False)
 
 
 def pack_module(module: torch.nn.Module, device: torch.device, dtype: torch.dtype) -> Map:
@@ -177,7 +193,7 @@ def pack_module(module: torch.nn.Module, device: torch.device, dtype: torch.dtyp
     if isinstance(module, torch.nn.Linear):
         bias: Tensor | None = module.bias
         bias = None if bias is None else bias.detach().to(device, dtype)
-        return Linear(module.weight.detach().to(device, dtype).contiguous(), bias)
+        return Linear(module.weight.detach().to(device, dtype).contiguous(), bias, alike=False)
     assert isinstance(module, torch.nn.RMSNorm)
     return RMSNorm(module.weight.detach().to(device, dtype), module.eps or 1e-6)
 

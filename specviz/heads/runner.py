@@ -10,8 +10,13 @@ from specviz.cache.kv import CacheShape, KVCache
 from specviz.cancel import check_cancelled
 from specviz.errors import ConfigError
 from specviz.heads.base import check_fed
+from specviz.heads.choice import Guess
+from specviz.heads.device_choice import DeviceRule
+from specviz.heads.device_rows import DeviceRows, Parts
 from specviz.heads.packed import PackedLayer, Pass, Rotation, make_mask, pack_module
 from specviz.heads.recurrent import Map, RecurrentHead
+from specviz.models.layers import FEW_ROWS
+from specviz.models.llama import LlamaTarget
 from specviz.models.target import Target
 from specviz.words import _
 
@@ -61,6 +66,7 @@ class Runner:
         )
         self._cache = KVCache(shape, device, dtype)
         self._starts: list[int] = []  # for each true row, where the pass began that read it
+        self.on_device = self.device_rows() if device.type == "cuda" else None
 
     @property
     def true_rows(self) -> int:
@@ -92,16 +98,57 @@ class Runner:
         for begin in range(start, rows, PIECE):
             check_cancelled()
             end = min(begin + PIECE, rows)
-            hidden = self._start(features[begin:end])
-            seen = None
-            if end - begin > 1:
-                seen = torch.ones(end - begin, end, dtype=torch.bool).tril(begin)
-            rows_here = range(begin, end)
-            reading = self._pass(hidden, tokens[begin + 1 : end + 1], rows_here, seen, last=True)
+            reading = self._read(features[begin:end], tokens[begin + 1 : end + 1], begin)
             self._starts += [begin] * (end - begin)
             self.text = tokens[: end + 1]
         assert reading is not None  # there is a row to read
         return reading
+
+    def _read(self, features: Tensor, tokens: tuple[int, ...], begin: int) -> Reading:
+        """Read true rows from `begin` on; the logits are of the last one."""
+        rows = len(tokens)
+        if self.on_device is not None and rows <= FEW_ROWS:
+            reading = Reading(*self.on_device.read(features, tokens, begin))
+            self.passes += 1
+            self._cache.append(rows)
+            return reading
+        seen = None
+        if rows > 1:
+            seen = torch.ones(rows, begin + rows, dtype=torch.bool).tril(begin)
+        hidden = self._start(features)
+        return self._pass(hidden, tokens, range(begin, begin + rows), seen, last=True)
+
+    def drafted(self, reading: Reading, rule: DeviceRule, uniforms: Sequence[float]) -> list[Guess]:
+        """Draft a chain on the device: a token for each of `uniforms`, nothing stays behind."""
+        assert self.on_device is not None
+        self.passes += len(uniforms) - 1
+        said = reading.logits, reading.hidden
+        return self.on_device.chain(said, rule, uniforms, self.true_rows)
+
+    def device_rows(self) -> DeviceRows | None:
+        """Return what a GPU drafts with; None where a row does not see all before it.
+
+        Then, and where the target keeps its embeddings to itself, rows run one by one.
+        """
+        table = self._table
+        if table is None and isinstance(self._target, LlamaTarget):
+            table = self._target.weights.embed
+        if table is None or self._shape.window is not None:
+            return None
+        return DeviceRows(
+            Parts(
+                stage=self._stage,
+                layers=self._layers,
+                rotation=self._rotation,
+                cache=self._cache,
+                table=table,
+                head=self._logits,
+                blank_first=self._blank_first,
+            )
+        )
+
+    def _logits(self, normed: Tensor) -> Tensor:
+        return self._target.head(normed) if self._head is None else self._head(normed).float()
 
     def step(
         self, hidden: Tensor, tokens: Sequence[int], depth: int, among: Tensor | None = None
@@ -147,8 +194,7 @@ class Runner:
             hidden = layer.run(read, hidden, step, (self._cache, index))
         self._cache.append(len(tokens))
         normed, recycled = self._stage.leave(hidden[-1:] if last else hidden)
-        logits = self._target.head(normed) if self._head is None else self._head(normed).float()
-        return Reading(logits, recycled)
+        return Reading(self._logits(normed), recycled)
 
     def _embed(self, tokens: Sequence[int]) -> Tensor:
         if self._table is None:

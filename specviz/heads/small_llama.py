@@ -41,12 +41,11 @@ class SomeRows(Linear):
     def __init__(self, table: Tensor, ids: Tensor) -> None:
         """Keep the rows `ids` of a table [vocab, hidden]."""
         self.ids, self._vocab = ids.to(table.device), len(table)
-        super().__init__(table[self.ids])
+        super().__init__(table[self.ids], alike=False)
 
     def __call__(self, x: Tensor) -> Tensor:
         logits = x.new_full((*x.shape[:-1], self._vocab), float("-inf"))
-        logits[..., self.ids] = super().__call__(x)
-        return logits
+        return logits.index_copy_(-1, self.ids, super().__call__(x))
 
 
 def is_small_llama(folder: Path) -> bool:
@@ -92,7 +91,7 @@ def load_small_llama(folder: Path, target: Target) -> LlamaTarget:
     head = weights.head
     if d2t is not None:
         head = SomeRows(head.weight, absolute_ids(d2t, config.target.vocab))
-    fused = fuse(tied, tensors, target.device, target.dtype)
+    fused = fuse(tied, tensors, target.device, target.dtype, alike=False)
     shared = replace(fused, embed=weights.embed, head=head)
     return LlamaTarget(tied, shared, RopeTable(config.rope, config.target.head_dim, target.device))
 

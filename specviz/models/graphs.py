@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -11,16 +12,16 @@ from specviz.words import _
 WARM_UP = 2  # eager runs before a capture: kernels are compiled and measured in them
 MOST = 64  # graphs kept: each holds the memory of its intermediate results
 
-Work = Callable[[Tensor], Tensor]
+Made = TypeVar("Made", bound=Tensor | tuple[Tensor, ...])  # what work leaves, always in one place
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A graph, the tensor it reads and the one it writes."""
+    """A graph, the tensor it reads and what it writes."""
 
     graph: torch.cuda.CUDAGraph
     packet: Tensor
-    output: Tensor
+    output: Tensor | tuple[Tensor, ...]
 
 
 class Graphs:
@@ -39,7 +40,7 @@ class Graphs:
         """How many graphs there are."""
         return len(self._captured)
 
-    def run(self, key: Hashable, packet: Tensor, work: Work) -> Tensor:
+    def run(self, key: Hashable, packet: Tensor, work: Callable[[Tensor], Made]) -> Made:
         """Return work(packet) with the packet on the device; a replay overwrites the last result.
 
         `packet` is on the host, pinned where there is a GPU, so its copy waits for nothing.
@@ -55,14 +56,16 @@ class Graphs:
         kept = self._captured[key]
         kept.packet.copy_(packet, non_blocking=True)
         kept.graph.replay()
-        return kept.output
+        return cast(Made, kept.output)
 
     def forget(self) -> None:
         """Drop all graphs, for when a tensor they read was replaced."""
         self._captured.clear()
         self.reasons.clear()
 
-    def _capture(self, key: Hashable, packet: Tensor, work: Work) -> None:
+    def _capture(
+        self, key: Hashable, packet: Tensor, work: Callable[[Tensor], Tensor | tuple[Tensor, ...]]
+    ) -> None:
         if len(self._captured) >= MOST:
             del self._captured[next(iter(self._captured))]
         static = packet.to(self.device)
@@ -73,7 +76,9 @@ class Graphs:
                 why=str(error).splitlines()[0]
             )
 
-    def _captured_work(self, static: Tensor, work: Work) -> Captured:
+    def _captured_work(
+        self, static: Tensor, work: Callable[[Tensor], Tensor | tuple[Tensor, ...]]
+    ) -> Captured:
         side = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(side):
