@@ -7,7 +7,7 @@ import streamlit as st
 
 from specviz.bench.sweep_log import FILE, Folder, default_folder
 from specviz.errors import SpecvizError
-from specviz.ui import address, sweep_results
+from specviz.ui import address, opening, sweep_results
 from specviz.ui.messages import literal
 from specviz.ui.state import State, current
 from specviz.ui.sweep_inputs import LINK, Asked, sidebar
@@ -15,7 +15,7 @@ from specviz.ui.sweep_job import Work, start
 from specviz.ui.weights import DEFAULT, EMBEDDED
 from specviz.words import _, ngettext
 
-KEY, POLL = "sweep_work", 2.0  # seconds between looks
+KEY, POLL, EAGER = "sweep_work", 2.0, 1.0  # seconds between looks; before the first point
 
 
 def show() -> None:
@@ -29,8 +29,17 @@ def show() -> None:
     if asked.problem:
         st.error(literal(asked.problem), icon=":material/error:")
     work = _work(state, asked)
-    interval = POLL if work is not None and work.active else None
+    interval = pace(work)
     st.fragment(_live, run_every=interval)(state, asked, interval)
+    if asked.spec == DEFAULT:
+        opening.greet(state)
+
+
+def pace(work: Work | None) -> float | None:
+    """Return the seconds until the next look; None if nothing changes by itself."""
+    if work is None or not work.active:
+        return None
+    return EAGER if work.first is None else POLL
 
 
 def _live(state: State, asked: Asked, interval: float | None) -> None:
@@ -41,7 +50,7 @@ def _live(state: State, asked: Asked, interval: float | None) -> None:
         sweep_results.show(state, work)
     else:
         st.info(_("Nothing is measured for these settings yet. Start shows points as they come."))
-    if (POLL if work is not None and work.active else None) != interval:
+    if pace(work) != interval:
         st.rerun()
 
 
