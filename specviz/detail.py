@@ -8,10 +8,17 @@ import torch
 from torch import Tensor
 
 from specviz.config import SamplingParams
-from specviz.events import Candidate, Draft, NodeScore, Row
+from specviz.events import Attention, Candidate, Draft, NodeScore, Row
+from specviz.models.llama import LlamaTarget
+from specviz.models.target import Target
 from specviz.verify.processors import distribution
 
 TOP = 8  # bars of the decision panel: the best of p, of q and of the model's own softmax
+
+
+def attention_of(target: Target, draft: Draft) -> Attention:
+    """Return what ran the attention over a draft, where the target says so."""
+    return target.attention_of(draft) if isinstance(target, LlamaTarget) else Attention()
 
 
 @dataclass(frozen=True)

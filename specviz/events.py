@@ -163,6 +163,17 @@ class Timing:
         return max(0.0, self.total - self.draft - self.score - self.verify - self.commit)
 
 
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What scored a round: the backend ("" if nobody noted it) and the rows of its tile.
+
+    `block_m` is None for a backend that has no row tile, or does not say.
+    """
+
+    backend: str = ""
+    block_m: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """One draft-score-verify-commit cycle: the unit of traces, metrics and views."""
@@ -180,6 +191,7 @@ class Round:
     q_kind: QKind = "point"
     evidence: Evidence = Evidence()
     timing: Timing = Timing()
+    attention: Attention = Attention()
     began: float = 0.0  # seconds since decoding started, prefill excluded
     last_p: float | None = None
     last_logprob: float | None = None

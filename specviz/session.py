@@ -7,7 +7,7 @@ from itertools import chain
 from torch import Tensor
 
 from specviz.config import SamplingParams, SessionConfig
-from specviz.detail import Scored
+from specviz.detail import Scored, attention_of
 from specviz.drafters.base import Context, Drafter, Proposal
 from specviz.errors import ConfigError, DraftError, PromptError
 from specviz.events import EMPTY, Draft, Finish, LastKind, Round, Timing
@@ -225,9 +225,7 @@ class DecodeSession:
                     "target do not share a vocabulary."
                 ).format(name=name, outside=outside[0], most=vocab - 1)
             )
-        if proposal.probs is not None and len(draft):
-            if self._on_device(proposal.probs):
-                return  # the verdict brings q of the drawn tokens along
+        if proposal.probs is not None and len(draft) and not self._on_device(proposal.probs):
             check_rows(proposal.probs, f"q of {name}", len(self.rounds), start)
             check_mass(name, draft.tokens, of_tokens(proposal.probs, draft).tolist())
 
@@ -235,7 +233,7 @@ class DecodeSession:
         return Draws(self.params.seed, epoch=start if self.verifier == "block" else 0)
 
     def _on_device(self, rows: Tensor) -> bool:
-        """Whether one launch decides, so that nothing is read before its verdict."""
+        """Whether one launch decides, which also brings q of what was drawn."""
         return rows.is_cuda and self.verifier != "block" and not refusal(rows.device)
 
     def _verify(
@@ -283,6 +281,7 @@ class DecodeSession:
             checks=verdict.checks,
             q_kind="point" if proposal.probs is None else "full",
             evidence=proposal.evidence,
+            attention=attention_of(self.target, proposal.draft),
             began=before.began + before.timing.total if before else 0.0,
             last_p=float(scored.p[row, last]) if kind == "forced" else verdict.last_p,
             last_u=None if kind == "forced" else verdict.last_u,

@@ -74,7 +74,7 @@ def make_plan(
 
 
 def _cut(tile: int, head_dim: int, capability: int) -> Plan:
-    """Return what compiled without a spilled register, on every architecture in the test.
+    """Return what compiled with next to no spilled register, on every architecture in the test.
 
     Only sm_9x and sm_10x have matrix instructions of 64 rows and more; with the 16-row one of the
     others a tile of 64 needs the registers of 8 warps, and one of 128 blocks of half the keys.

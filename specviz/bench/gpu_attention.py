@@ -37,6 +37,7 @@ class Grid:
     kv_heads: int = 8
     head_dim: int = 128
     seconds: float = 150.0
+    flex_seconds: float = 25.0  # flex compiles anew for many shapes: it would eat all the time
 
 
 TINY = Grid(
@@ -75,6 +76,8 @@ class Series:
     batch: int
     grid: Grid
     device: torch.device
+    refused: dict[str, str]  # shared by all series: why a backend has no such points
+    spent: dict[str, float]  # seconds by backend, compiling included
 
     def points(self, until: float) -> Iterator[Point]:
         """Measure until the time is up; a backend that fails or is slow is left out from there."""
@@ -91,20 +94,31 @@ class Series:
             )
             inputs = Inputs(q, k, v, past, chain_bits(rows, self.device))
             for backend in BACKENDS:
-                if monotonic() > until or backend in out or unavailable(backend, q, chain=True):
+                if monotonic() > until or backend in out or self._over(backend):
                     continue
+                if why := unavailable(backend, q, chain=True):
+                    self.refused.setdefault(backend, why)
+                    continue
+                began = monotonic()
                 point = self._point(backend, inputs)
+                self.spent[backend] = self.spent.get(backend, 0.0) + monotonic() - began
                 if point is None or point.seconds > SLOW:
                     out.add(backend)
                 if point is not None:
                     yield point
+
+    def _over(self, backend: Backend) -> bool:
+        """Whether flex has had its time."""
+        return backend == "flex" and self.spent.get("flex", 0.0) > self.grid.flex_seconds
 
     def _point(self, backend: Backend, inputs: Inputs) -> Point | None:
         scale = self.grid.head_dim**-0.5
         how = Attend(scale=scale, longest=self.context, chain=True, backend=backend)
         try:
             found = timed(self.device, prepare(backend, inputs, how))
-        except Exception:  # of any library, compiler or device: this backend has no such point
+        except Exception as error:  # of any library, compiler or device: no such point
+            place = f"G = {self.group}, {inputs.rows} rows, {self.context} cached, {self.batch}"
+            self.refused.setdefault(backend, f"{place}: {type(error).__name__}: {error}"[:500])
             return None
         read = 2 * self.batch * self.grid.kv_heads * (self.context + inputs.rows)
         size = read * self.grid.head_dim * inputs.k.element_size()
@@ -126,11 +140,12 @@ class Series:
 def sweep(device: torch.device, grid: Grid) -> dict[str, object]:
     """Measure the grid, most telling series first, and fit each; what time left out is counted."""
     until, points = monotonic() + grid.seconds, list[Point]()
+    refused, spent = dict[str, str](), dict[str, float]()
     series = list(product(grid.contexts, grid.batches, grid.groups))
     for context, batch, group in series:
         if monotonic() > until:
             break
-        one = Series(group, context, batch, grid, device)
+        one = Series(group, context, batch, grid, device, refused, spent)
         points += one.points(until)
     swept = {(p.context, p.batch, p.group) for p in points}
     return {
@@ -139,6 +154,8 @@ def sweep(device: torch.device, grid: Grid) -> dict[str, object]:
         "fits": fits(points),
         "series_left_out": len(series) - len(swept),
         "against_the_best": against_the_best(points),
+        "refused": refused,
+        "seconds_by_backend": spent,
     }
 
 

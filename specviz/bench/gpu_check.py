@@ -15,12 +15,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import takewhile
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 
 import torch
 
 from specviz import __version__
+from specviz.bench.gpu_goals import goals
 from specviz.models.device import device_name
 from specviz.words import _
 
@@ -28,6 +30,7 @@ FORMAT = 1
 # Seconds that each stage may take on a GPU; together under 8 minutes.
 LIMITS = {"kernels": 90, "device": 20, "attention": 180, "decode": 125, "schemes": 60}
 STAGES = tuple(LIMITS)
+KERNEL_SECONDS = 75.0  # of checking kernels; what is left out then is counted
 SAMPLE = 6  # of the kernel checks, when only the command itself is tested
 TINY_FACTOR = 10  # a CPU that others use is given longer for its tiny sizes
 PACKAGES = ("torch", "triton", "transformers", "flash-attn", "flash-attn-4")
@@ -45,15 +48,17 @@ class Outcome:
     result: dict[str, object] | None = None
 
 
-def run_stage(stage: str, device: torch.device, *, tiny: bool, bandwidth: float) -> Outcome:
+def run_stage(
+    stage: str, device: torch.device, *, tiny: bool, bandwidth: float, model: str = ""
+) -> Outcome:
     """Run one stage in this process; whatever goes wrong becomes its outcome."""
     began = perf_counter()
     work: dict[str, Callable[[], dict[str, object]]] = {
-        "kernels": lambda: check_kernels(device, every=SAMPLE if tiny else 1),
+        "kernels": lambda: _kernels(device, tiny=tiny),
         "device": lambda: measure_device(device),
         "attention": lambda: _sweep(device, tiny=tiny),
         "decode": lambda: _decode(device, bandwidth, tiny=tiny),
-        "schemes": lambda: _schemes(device, tiny=tiny),
+        "schemes": lambda: _schemes(device, model, tiny=tiny),
     }
     try:
         result = work[stage]()
@@ -72,7 +77,9 @@ def run_stage(stage: str, device: torch.device, *, tiny: bool, bandwidth: float)
     )
 
 
-def check_kernels(device: torch.device, every: int = 1) -> dict[str, object]:
+def check_kernels(
+    device: torch.device, every: int = 1, seconds: float = KERNEL_SECONDS
+) -> dict[str, object]:
     """Run the kernel checks on the device, or one in `every`; on a CPU through the interpreter."""
     if device.type != "cuda":
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
@@ -81,10 +88,15 @@ def check_kernels(device: torch.device, every: int = 1) -> dict[str, object]:
     find_own_kernels()
     from kernels.checks import all_checks, outcomes
 
-    chosen = list(all_checks(device))[::every]
-    found = dict(outcomes(chosen, device))
+    chosen, until = list(all_checks(device))[::every], monotonic() + seconds
+    found = dict(outcomes(takewhile(lambda check: monotonic() < until, chosen), device))
     failed = {name: error for name, error in found.items() if error}
-    return {"checks": len(found), "failed": len(failed), "failures": failed}
+    return {
+        "checks": len(found),
+        "not_run": len(chosen) - len(found),
+        "failed": len(failed),
+        "failures": failed,
+    }
 
 
 def measure_device(device: torch.device) -> dict[str, object]:
@@ -92,6 +104,12 @@ def measure_device(device: torch.device) -> dict[str, object]:
     from specviz.bench.machine import measure
 
     return asdict(measure(device.type))
+
+
+def _kernels(device: torch.device, *, tiny: bool) -> dict[str, object]:
+    if tiny:
+        return check_kernels(device, SAMPLE, TINY_FACTOR * KERNEL_SECONDS)
+    return check_kernels(device)
 
 
 def _sweep(device: torch.device, *, tiny: bool) -> dict[str, object]:
@@ -104,23 +122,40 @@ def _decode(device: torch.device, bandwidth: float, *, tiny: bool) -> dict[str, 
     from specviz.bench.gpu_decode import SIZES, TINY, measure_size
 
     sizes = TINY if tiny else SIZES
-    return {"sizes": [measure_size(device, size, bandwidth) for size in sizes]}
+    found, wrong = list[dict[str, object]](), dict[str, str]()
+    for size in sizes:
+        try:
+            found.append(measure_size(device, size, bandwidth))
+        except Exception as error:  # of any library or device: the other size goes on
+            wrong[size.name] = f"{type(error).__name__}: {error}"[:1000]
+    if not found:
+        raise RuntimeError(str(wrong))
+    return {"sizes": found, "failures": wrong}
 
 
-def _schemes(device: torch.device, *, tiny: bool) -> dict[str, object]:
+def _schemes(device: torch.device, model: str, *, tiny: bool) -> dict[str, object]:
     from specviz.bench.gpu_schemes import measure_schemes
 
-    return measure_schemes(device, tiny=tiny)
+    return measure_schemes(device, model, tiny=tiny)
 
 
 def run_all(
-    stages: Sequence[str], device: torch.device, report: Callable[[str], None], *, tiny: bool
+    stages: Sequence[str],
+    device: torch.device,
+    report: Callable[[str], None],
+    *,
+    tiny: bool,
+    model: str = "",
 ) -> dict[str, object]:
-    """Run the stages, each in its own process; return everything that the file holds."""
+    """Run the stages, each in its own process; return everything that the file holds.
+
+    `model` is the folder of the embedded model; "" is where the program keeps it.
+    """
     outcomes, bandwidth = dict[str, Outcome](), FALLBACK_BANDWIDTH
     for stage in stages:
         report(stage)
-        outcomes[stage] = _apart(stage, device, bandwidth, tiny=tiny)
+        more = ["--bandwidth", str(bandwidth), "--model", model, *(["--tiny"] if tiny else [])]
+        outcomes[stage] = _apart(stage, device, more, LIMITS[stage] * (TINY_FACTOR if tiny else 1))
         if stage == "device" and outcomes[stage].result is not None:
             bandwidth = float(str((outcomes[stage].result or {})["bandwidth"]))
     return {
@@ -129,21 +164,21 @@ def run_all(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "tiny": tiny,
         "environment": environment(device),
+        "goals": goals({name: o.result or {} for name, o in outcomes.items()}, bandwidth),
         "stages": {stage: asdict(outcome) for stage, outcome in outcomes.items()},
     }
 
 
-def _apart(stage: str, device: torch.device, bandwidth: float, *, tiny: bool) -> Outcome:
+def _apart(stage: str, device: torch.device, more: Sequence[str], limit: float) -> Outcome:
     """Run a stage in a process that may hang, crash or lose its device."""
-    limit = LIMITS[stage] * (TINY_FACTOR if tiny else 1)
     began = perf_counter()
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "outcome.json"
         command = [sys.executable, "-m", "specviz", "gpu-check", "--stage", stage]
-        command += ["--device", device.type, "--out", str(file), "--bandwidth", str(bandwidth)]
+        command += ["--device", device.type, "--out", str(file), *more]
         try:
             done = subprocess.run(
-                [*command, *(["--tiny"] if tiny else [])],
+                command,
                 capture_output=True,
                 text=True,
                 timeout=limit,

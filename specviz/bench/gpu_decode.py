@@ -15,6 +15,7 @@ from torch import Tensor
 from specviz.bench.gpu_time import timed
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
+from specviz.drafters.none import PlainDrafter
 from specviz.events import Draft
 from specviz.heads.base import Head
 from specviz.models.llama import LlamaTarget
@@ -25,7 +26,7 @@ from specviz.train.fresh_block import BlockShape, make_block_head
 from specviz.train.mtp import make_mtp
 from specviz.train.tables import LlamaDonor, Tables
 
-ROUNDS = 6  # of a drafter, the first two warm up
+ROUNDS, WARM = 10, 4  # of a drafter; in the first ones kernels are compiled and graphs captured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,13 +132,15 @@ def measure_size(device: torch.device, size: Size, bandwidth: float) -> dict[str
     """Measure the twins by rows, then the drafters; `bandwidth` is what a copy reached."""
     until, twins = monotonic() + size.seconds, list[dict[str, object]]()
     drafters: list[dict[str, object]] = []
+    tracing: dict[str, object] = {}
     for kv_heads in size.kv_heads:
         if twins and monotonic() > until:
             break
         target = random_target(size.config(kv_heads), device)
         twins.append(measure_rows(target, size, bandwidth))
         if not drafters:
-            drafters = list(measure_drafters(target, size))
+            drafters = list(measure_drafters(target, size, until))
+            tracing = measure_tracing(target, size)
         del target
         if device.type == "cuda":
             torch.cuda.empty_cache()
@@ -146,6 +149,7 @@ def measure_size(device: torch.device, size: Size, bandwidth: float) -> dict[str
         "twins": twins,
         "twins_left_out": len(size.kv_heads) - len(twins),
         "drafters": drafters,
+        "tracing": tracing,
     }
 
 
@@ -178,39 +182,66 @@ def measure_rows(target: LlamaTarget, size: Size, bandwidth: float) -> dict[str,
     }
 
 
-def measure_drafters(target: LlamaTarget, size: Size) -> Iterator[dict[str, object]]:
+def measure_drafters(target: LlamaTarget, size: Size, until: float) -> Iterator[dict[str, object]]:
     """Yield the draft cost of each type of head at this size, random weights, a chain of 4."""
     for scheme in ("eagle3", "mtp", "dflash", "dspark"):
-        head = random_head(scheme, target, size)
-        config = SessionConfig(scheme=scheme, draft_length=4, detail="off")
-        session = DecodeSession(
-            target.with_taps(head.taps),
-            make_drafter(config, target, draft=head),
-            [1 + i % (size.vocab - 1) for i in range(min(64, size.context // 2))],
-            SamplingParams(max_tokens=5 * ROUNDS, ignore_eos=True),
-            config,
-        )
-        rounds = [session.step() for _ in range(ROUNDS) if session.finish is None][2:]
-        yield {
-            "scheme": scheme,
-            "draft_length": 4,
-            "draft_seconds": median(r.timing.draft for r in rounds),
-            "score_seconds": median(r.timing.score for r in rounds),
-            "verify_seconds": median(r.timing.verify for r in rounds),
-            "round_seconds": median(r.timing.total for r in rounds),
-        }
+        if monotonic() > until:
+            yield {"scheme": scheme, "error": "no time was left"}
+            continue
+        try:
+            yield measure_drafter(scheme, target, size)
+        except Exception as error:  # of any library or device: the other heads go on
+            yield {"scheme": scheme, "error": f"{type(error).__name__}: {error}"[:500]}
+
+
+def measure_drafter(scheme: str, target: LlamaTarget, size: Size) -> dict[str, object]:
+    """Decode some rounds with a random head; medians of the time split, in seconds."""
+    head = random_head(scheme, target, size)
+    config = SessionConfig(scheme=scheme, draft_length=4, detail="off")
+    drafter = make_drafter(config, target, draft=head)
+    session = DecodeSession(
+        target.with_taps(head.taps), drafter, _prompt(size), _sampling(), config
+    )
+    rounds = [session.step() for _ in range(ROUNDS) if session.finish is None][WARM:]
+    return {
+        "scheme": scheme,
+        "draft_length": 4,
+        "draft_seconds": median(r.timing.draft for r in rounds),
+        "score_seconds": median(r.timing.score for r in rounds),
+        "verify_seconds": median(r.timing.verify for r in rounds),
+        "round_seconds": median(r.timing.total for r in rounds),
+    }
+
+
+def measure_tracing(target: LlamaTarget, size: Size) -> dict[str, object]:
+    """What recording every detail of a round adds to it: plain decoding, the worst case."""
+    config = SessionConfig(scheme="none", draft_length=0, detail="full")
+    session = DecodeSession(
+        target.with_taps(()), PlainDrafter(), _prompt(size), _sampling(), config
+    )
+    rounds = [session.step() for _ in range(ROUNDS) if session.finish is None][WARM:]
+    record = median(r.timing.record for r in rounds)
+    total = median(r.timing.total for r in rounds)
+    return {"detail": "full", "record_seconds": record, "share": record / (total - record)}
+
+
+def _prompt(size: Size) -> list[int]:
+    return [1 + i % (size.vocab - 1) for i in range(min(64, size.context // 2))]
+
+
+def _sampling() -> SamplingParams:
+    return SamplingParams(max_tokens=5 * ROUNDS, ignore_eos=True)
 
 
 def random_head(scheme: str, target: LlamaTarget, size: Size) -> Head:
     """Make a head of `scheme` as training would begin it."""
     donor, tables = LlamaDonor(target), Tables.of(target)
-    ids = torch.arange(min(size.draft_vocab, size.vocab))
     taps = default_taps(size.layers)
-    if scheme == "eagle3":
-        return make_eagle3(donor, tables, ids, taps, Eagle3Shape())
-    if scheme == "mtp":
-        return make_mtp(donor, tables, ids, size.layers, trained=4)
-    rank = 64 if scheme == "dspark" else None
-    return make_block_head(
-        donor, tables, ids, taps, BlockShape(rank=min(rank, size.hidden) if rank else None)
-    )
+    with target.device:  # a billion random numbers are made in no time there
+        ids = torch.arange(min(size.draft_vocab, size.vocab))
+        if scheme == "eagle3":
+            return make_eagle3(donor, tables, ids, taps, Eagle3Shape())
+        if scheme == "mtp":
+            return make_mtp(donor, tables, ids, size.layers, trained=4)
+        rank = min(64, size.hidden) if scheme == "dspark" else None
+        return make_block_head(donor, tables, ids, taps, BlockShape(rank=rank))

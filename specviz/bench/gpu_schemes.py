@@ -1,6 +1,7 @@
 """Every scheme on the embedded model, if it is on this machine: nothing is fetched."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import torch
 
@@ -16,24 +17,29 @@ from specviz.words import _
 HEADS = ("eagle3", "mtp", "dflash", "dspark")
 
 
-def measure_schemes(device: torch.device, *, tiny: bool) -> dict[str, object]:
+def measure_schemes(device: torch.device, model: str = "", *, tiny: bool) -> dict[str, object]:
     """Decode with each scheme that needs no files, and those whose heads come with the program.
 
     Raises:
         ModelNotFound: the embedded model was never fetched here.
     """
-    place = folder()
+    place = Path(model) if model else folder()
     problem = damage(place) if place.exists() else _("it is not there")
     if problem is not None:
         raise ModelNotFound(
             _(
                 "the embedded model is not in {place} ({problem}); copy that folder from a machine "
-                "that has it, or set SPECVIZ_CACHE to where it is"
+                "that has it, or say with --model where it is"
             ).format(place=place, problem=problem)
         )
-    loaded = load(None, device=device.type)
-    name = loaded.target.config.name
-    heads = tuple(scheme for scheme in HEADS if checkpoints.find(name, scheme))
+    loaded = load(str(place) if model else None, device=device.type)
+    config = loaded.target.config
+    name = config.name
+    heads = tuple(
+        scheme
+        for scheme in HEADS
+        if checkpoints.find(name, scheme) or checkpoints.find(config.sha, scheme)
+    )
     plan = Plan(
         prompts=prompts.of_class(("copy",) if tiny else ("copy", "chat"))[: 1 if tiny else 4],
         schemes=("ngram",) if tiny else ("ngram", "suffix", *heads),

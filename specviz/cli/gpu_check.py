@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -28,6 +29,12 @@ def add_command(commands: "Commands") -> None:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda")
     parser.add_argument("--stages", default="", metavar="A,B", help="some of the stages")
     parser.add_argument("--tiny", action="store_true", help="tiny sizes: tests the check itself")
+    parser.add_argument(
+        "--model",
+        default=os.environ.get("SPECVIZ_MODEL", ""),
+        metavar="DIR",
+        help="folder of the embedded model, if not in the cache (or SPECVIZ_MODEL)",
+    )
     parser.add_argument("--stage", default="", help=argparse.SUPPRESS)  # one, in this process
     parser.add_argument("--bandwidth", type=float, default=1e12, help=argparse.SUPPRESS)
     parser.set_defaults(command=command)
@@ -41,7 +48,9 @@ def command(args: argparse.Namespace) -> int:
     device = choose_device(args.device)
     if args.stage:
         require(args.stage in STAGES, "stage", args.stage, ", ".join(STAGES))
-        outcome = run_stage(args.stage, device, tiny=args.tiny, bandwidth=args.bandwidth)
+        outcome = run_stage(
+            args.stage, device, tiny=args.tiny, bandwidth=args.bandwidth, model=args.model
+        )
         Path(args.out).write_text(json.dumps(asdict(outcome)), "utf-8")
         return 0
     stages = [s.strip() for s in args.stages.split(",") if s.strip()] or list(STAGES)
@@ -53,7 +62,7 @@ def command(args: argparse.Namespace) -> int:
     def say(stage: str) -> None:
         progress(_("{stage}").format(stage=stage), stages.index(stage) / len(stages))
 
-    found = run_all(stages, device, say, tiny=tiny)
+    found = run_all(stages, device, say, tiny=tiny, model=args.model)
     progress.clear()
     folder = Path(args.out)
     _write(found, folder)

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from specviz.cache.kv import KVCache
+from specviz.events import Attention as Ran
 from specviz.events import Draft
 from specviz.models.graphs import Graphs
 from specviz.models.llama_config import LlamaConfig
@@ -17,7 +18,15 @@ from specviz.models.rope import RopeTable
 from specviz.verify.masks import draft_positions
 
 find_own_kernels()  # before the next line, which needs it
-from kernels.tree_attention import Attend, Choices, Inputs, tree_attention, tree_bits  # noqa: E402
+from kernels.tree_attention import (  # noqa: E402
+    Attend,
+    Choices,
+    Inputs,
+    choose,
+    plan_of,
+    tree_attention,
+    tree_bits,
+)
 
 
 class DevicePass:
@@ -34,6 +43,7 @@ class DevicePass:
         self.config, self.weights, self.rope, self.taps = config, weights, rope, taps
         self.graphs = Graphs(weights.embed.device)
         self.choices = Choices() if choices is None else choices
+        self._ran: dict[tuple[int, bool], Ran] = {}  # by rows, and whether they were a chain
 
     def score(self, root: int, draft: Draft, cache: KVCache) -> Tensor:
         """Return logits [1 + nodes, vocab] float32; keys, values and taps are past the cache.
@@ -51,6 +61,15 @@ class DevicePass:
             return self._pass(numbers, rows, draft.is_chain, cache)
 
         return self.graphs.run(key, packet, work)
+
+    def ran(self, draft: Draft) -> Ran:
+        """Return what scored such a draft here, an empty answer if none was scored."""
+        return self._ran.get((1 + len(draft), draft.is_chain), Ran())
+
+    def _note(self, inputs: Inputs, how: Attend) -> None:
+        backend = choose(inputs, how, self.choices).backend
+        tile = plan_of(inputs, how).block_m if backend == "triton" else None
+        self._ran[inputs.rows, how.chain] = Ran(backend, tile)
 
     def _packet(self, root: int, draft: Draft, past: int) -> Tensor:
         """All that a round brings, in one copy: past, tokens, positions, ancestors."""
@@ -85,6 +104,8 @@ class DevicePass:
             kv.index_copy_(2, slots, new.permute(1, 2, 0, 3))
             inputs = Inputs(x[None, :, : c.heads], kv[:1], kv[1:], past, bits)
             attended = tree_attention(inputs, how, self.choices).reshape(rows, -1)
+            if not index:
+                self._note(inputs, how)
             hidden = layer.o(attended).add_(hidden)
             gate, up = layer.gate_up(layer.post_norm(hidden)).chunk(2, dim=-1)
             hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)

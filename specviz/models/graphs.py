@@ -72,8 +72,9 @@ class Graphs:
         try:
             self._captured[key] = self._captured_work(static, work)
         except RuntimeError as error:  # torch says in it which operation cannot be captured
+            first = error.__context__ or error  # ending a broken capture fails once more
             self.reasons[key] = _("it could not be captured: {why}").format(
-                why=str(error).splitlines()[0]
+                why=(str(first) or type(first).__name__).splitlines()[0]
             )
 
     def _captured_work(

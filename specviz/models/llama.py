@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from specviz.cache.kv import CacheShape, KVCache
 from specviz.cancel import check_cancelled
 from specviz.errors import ConfigError, DraftError, PromptError
+from specviz.events import Attention as Ran
 from specviz.events import Draft
 from specviz.models.attention import Attention, attend, pack_mask
 from specviz.models.limits import check_ids, check_path, check_room
@@ -126,6 +127,10 @@ class LlamaTarget:
             # a copy: the next pass over as many rows writes where this one did
             return self.on_device.score(root, draft, self._cache).clone()
         return self.head(self._forward(root, draft))
+
+    def attention_of(self, draft: Draft) -> Ran:
+        """Return what ran the attention of such a draft, and its tile if it has one."""
+        return Ran("sdpa") if self.on_device is None else self.on_device.ran(draft)
 
     def commit(self, path: Sequence[int]) -> None:
         draft = check_path(self._scored, path)

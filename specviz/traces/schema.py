@@ -10,7 +10,7 @@ from specviz.events import Finish, LosslessReport, Round
 from specviz.traces.scalars import Json
 from specviz.words import _
 
-SCHEMA = 3  # raised with every change of a field here, in events.py or in config.py
+SCHEMA = 4  # raised with every change of a field here, in events.py or in config.py
 
 HIDDEN = -1  # stands for each prompt token of a redacted trace
 
@@ -18,6 +18,7 @@ HIDDEN = -1  # stands for each prompt token of a redacted trace
 MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {
     1: dict,  # 2 added settings and evidence of heads, whose defaults say that there was none
     2: dict,  # 3 added undraftable, empty where nobody noted it
+    3: dict,  # 4 added the attention of a round, whose default says that nobody noted it
 }
 
 

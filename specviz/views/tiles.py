@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from specviz.cost.tiles import TILE, Tiling, free_length, packed_rows
-from specviz.events import Round
+from specviz.events import Attention, Round
 from specviz.traces.schema import Trace
 from specviz.views import theme
 from specviz.views.html import Markup, join, tag
@@ -43,10 +43,11 @@ class TilesView:
 
 
 def tiles_view(trace: Trace, index: int, tile: int = TILE) -> TilesView:
-    """Lay the rows of round `index` into tiles of `tile` rows."""
+    """Lay the rows of round `index` into the tiles that ran, else into modelled ones of `tile`."""
     event, group = trace.rounds[index], trace.target.group_size
-    tiling = Tiling(packed_rows(group, len(event.draft)), tile)
-    lines = _lines(tiling, group, len(event.draft))
+    tiling = Tiling(packed_rows(group, len(event.draft)), event.attention.block_m or tile)
+    source = _source(event.attention, tiling.rows)
+    lines = (source, *_lines(tiling, group, len(event.draft)))
     names = _row_names(trace, event)
     codes = _row_codes(event)
     rows = tuple(
@@ -54,7 +55,7 @@ def tiles_view(trace: Trace, index: int, tile: int = TILE) -> TilesView:
         for at, (name, code) in enumerate(zip(names, codes, strict=True))
     )
     return TilesView(
-        _picture(tiling, group, names, codes, lines[0]),
+        _picture(tiling, group, names, codes, lines[1]),
         lines,
         " ".join(lines),
         (_("Token row"), _("Fate"), _("Kernel rows")),
@@ -99,12 +100,30 @@ def _lines(tiling: Tiling, group: int, nodes: int) -> tuple[str, ...]:
         verdict = _("The rows overflow one tile: drafts up to D* = {d} would have fitted.")
     else:
         verdict = _("Drafts up to D* = {d} fit the same tile: the kernel computes its rows anyway.")
-    source = _(
-        "A picture of a GPU kernel that packs the heads of a group. Only rows of its tiles are "
-        "free; other work grows with the draft, and this run's device may use other tiles. The "
-        "time it took is in the Speed panel."
+    free = _(
+        "Only rows of its tiles are free; other work grows with the draft. The time it took is in "
+        "the Speed panel."
     )
-    return rows, filled, verdict.format(d=longest), source
+    return rows, filled, verdict.format(d=longest), free
+
+
+def _source(ran: Attention, rows: int) -> str:
+    """Say whether the picture is of what ran or of a model, in the first place."""
+    if ran.block_m is not None:
+        text = _("What ran: the backend {name} scored this round in tiles of {tile} rows.")
+        return text.format(name=ran.backend, tile=ran.block_m)
+    modelled = _("The picture is modelled: a GPU kernel that packs the heads of a group.")
+    if ran.backend == "sdpa":
+        ran_here = _(
+            "What ran: PyTorch SDPA over {rows} packed rows per KV head. It has no row tile, so no "
+            "row was computed for nothing."
+        ).format(rows=rows)
+    elif ran.backend:
+        ran_here = _("What ran: the backend {name}, which does not say how it tiles rows.")
+        ran_here = ran_here.format(name=ran.backend)
+    else:
+        ran_here = _("Which kernel scored this round was not noted.")
+    return f"{ran_here} {modelled}"
 
 
 def _picture(tiling: Tiling, group: int, names: list[str], codes: list[str], title: str) -> Markup:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from specviz.events import Draft
+from specviz.events import Attention, Draft
 from specviz.models.device_pass import DevicePass
 from specviz.models.graphs import Graphs
 from specviz.models.llama import LlamaTarget
@@ -36,6 +36,15 @@ def test_it_scores_and_keeps_what_the_usual_pass_does(family: Family) -> None:
         torch.testing.assert_close(other._cache.k, usual._cache.k)
         torch.testing.assert_close(other._cache.v, usual._cache.v)
         torch.testing.assert_close(other.features, usual.features)
+
+
+def test_it_says_what_ran_and_in_which_tiles() -> None:
+    usual, other = both("llama")
+    for target in (usual, other):
+        target.prefill([1, 2, 3])
+    assert other.attention_of(DRAFTS[1]) == Attention()  # nothing was scored yet
+    other.score(7, DRAFTS[1])
+    assert other.attention_of(DRAFTS[1]) == usual.attention_of(DRAFTS[1]) == Attention("sdpa")
 
 
 def test_it_goes_on_when_the_cache_grows() -> None:
