@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from specviz.notebook.table import table
+from specviz.views import theme
 from specviz.views.hardware_drawn import Drawn
 from specviz.views.html import Markup, tag
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from specviz.views.hardware_drawn import Altair
 
 Json = dict[str, object]
+WIDTH = 480  # pixels
 PLOTLY = "application/vnd.plotly.v1+json"
 
 
@@ -71,5 +73,18 @@ def _picture(chart: object) -> str | None:
         import vl_convert
     except ImportError:
         return None
-    picture: str = vl_convert.vegalite_to_svg(chart.to_json())  # type: ignore[attr-defined]
+    picture: str = vl_convert.vegalite_to_svg(_dressed(chart.to_dict()))  # type: ignore[attr-defined]
     return picture
+
+
+def _dressed(spec: Json) -> Json:
+    """Add the page's colours, which stay apart for colour-blind readers, and a readable size."""
+    config = spec.setdefault("config", {})
+    assert isinstance(config, dict)
+    config.setdefault("range", {}).setdefault("category", list(theme.HUES))
+    config.setdefault("mark", {}).setdefault("color", theme.HUES[0])
+    for part in ("axis", "legend"):
+        config[part] = {"labelFontSize": 12, "titleFontSize": 12} | config.get(part, {})
+    if "mark" in spec or "layer" in spec:
+        spec.setdefault("width", WIDTH)
+    return spec

@@ -43,6 +43,13 @@ function shade(host) {
   if (lab !== undefined) host.style.colorScheme = lab === "true" ? "light" : "dark";
 }
 
+// A card may stand below the pane: what a cell puts out is not cut off at its edge.
+function uncut(host) {
+  for (let node = host; node && !node.classList.contains("jp-Cell"); node = node.parentElement) {
+    node.style.overflow = "visible";
+  }
+}
+
 async function show({ model, el: host }) {
   const render = await load();
   // Arrow keys belong to the pane, not to the notebook around it.
@@ -84,6 +91,11 @@ async function show({ model, el: host }) {
     model.set("shown", Math.max(0, Math.min(n, pane.rounds.length)));
     model.save_changes();
   };
+  if (host.closest(".jp-Cell")) {
+    for (const event of ["pointerover", "focusin"]) {
+      ui.pane.addEventListener(event, () => uncut(host), { once: true });
+    }
+  }
   ui.back.onclick = () => go(model.get("shown") - 1);
   ui.forward.onclick = () => go(model.get("shown") + 1);
   ui.place.oninput = () => go(Number(ui.place.value));

@@ -1,16 +1,16 @@
-"""Learn: a guided tour, the words, a clinic for symptoms, and myths with their numbers."""
+"""Learn: a tour, the words, a clinic for symptoms, myths with their numbers, the notebooks."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
 from specviz.traces.schema import Trace
-from specviz.ui import address, learn_cards, learn_tour
+from specviz.ui import address, learn_cards, learn_notebooks, learn_tour
 from specviz.ui.messages import literal
 from specviz.ui.state import State, current
 from specviz.words import _
 
-SECTIONS = ("tour", "glossary", "clinic", "myths")
+SECTIONS = ("tour", "glossary", "clinic", "myths", "notebooks")
 
 
 def show() -> None:
@@ -23,6 +23,7 @@ def show() -> None:
         "glossary": _("Glossary"),
         "clinic": _("Clinic"),
         "myths": _("Myth and measurement"),
+        "notebooks": _("Notebooks"),
     }
     chosen = st.segmented_control(
         _("Section"),
@@ -39,6 +40,7 @@ def show() -> None:
         "glossary": lambda state: _on_open(state, learn_cards.glossary),
         "clinic": lambda state: _on_open(state, learn_cards.clinic),
         "myths": learn_cards.myths,
+        "notebooks": learn_notebooks.show,
     }
     sections[chosen or SECTIONS[0]](state)
 

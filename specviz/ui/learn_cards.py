@@ -1,7 +1,5 @@
 """Glossary, clinic and myths."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from specviz.traces.schema import Trace
@@ -13,8 +11,6 @@ from specviz.views.learn_clinic import Finding, symptoms
 from specviz.views.learn_myths import cards, how
 from specviz.words import _
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-
 
 def glossary(trace: Trace) -> None:
     """Draw the peers' definitions with their values, and the words."""
@@ -24,15 +20,6 @@ def glossary(trace: Trace) -> None:
     table(columns, rows, _("Definitions of acceptance, computed on the open run"))
     st.markdown(f"##### {_('Words')}")
     table((_("Word"), _("Meaning"), _("Also called")), words(), _("The glossary"))
-    _notebooks()
-
-
-def _notebooks() -> None:
-    found = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
-    if found:
-        st.markdown(f"##### {_('Notebooks')}")
-        st.markdown(_("Run `make notebooks`, then open one of these:"))
-        st.code("\n".join(found), language=None)
 
 
 def clinic(trace: Trace) -> None:

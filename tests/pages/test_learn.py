@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from specviz.ui.learn_notebooks import lessons
 from specviz.views.learn_clinic import symptoms
+from specviz.words import set_language
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,3 +76,35 @@ def test_myths_have_numbers_and_sources(page):
     page.section("myths")
     assert "measured: recording" in page.text
     assert "published: DFlash, arXiv:2602.06036" in page.text
+
+
+def test_every_notebook_is_listed_with_its_title_and_a_link(page):
+    page.section("notebooks")
+    found = lessons()
+    assert len(found) == 12
+    for lesson in found:
+        assert lesson.title in page.text
+        assert f"](http://localhost:8888/lab/tree/{lesson.file})" in page.text
+        assert lesson.exercises >= 2
+    assert found[0].title == "1. Plain decoding and what it costs"
+    assert "make notebooks" in page.text
+
+
+def test_a_reader_gets_the_notebooks_of_the_own_language_where_there_are_some():
+    set_language("pt_BR")
+    try:
+        files = [lesson.file for lesson in lessons()]
+    finally:
+        set_language("en")
+    assert files[:3] == [
+        "pt_BR/01_plain_decoding.ipynb",
+        "pt_BR/02_accept_and_reject.ipynb",
+        "pt_BR/03_why_lossless.ipynb",
+    ]
+    assert files[3] == "04_choosing_d.ipynb"
+
+
+def test_an_installation_without_notebooks_says_so(page, tmp_path, monkeypatch):
+    monkeypatch.setattr("specviz.ui.learn_notebooks.lessons", lambda: lessons(tmp_path))
+    page.section("notebooks")
+    assert "not part of this installation" in page.text
