@@ -18,6 +18,12 @@ def find(target: str, scheme: str, root: Path | None = None) -> Path | None:
     return None
 
 
+def is_for(folder: Path, sha: str) -> bool:
+    """Whether a shipped folder was trained for the target with those weights."""
+    card = folder / "card.json"
+    return card.is_file() and json.loads(card.read_text("utf-8"))["target"]["sha"] == sha
+
+
 def _fits(card: Path, target: str, scheme: str) -> bool:
     said = json.loads(card.read_text("utf-8"))
     return said["scheme"] == scheme and target in (said["target"]["name"], said["target"]["sha"])

@@ -9,6 +9,7 @@ from specviz.heads.base import Head
 from specviz.heads.checkpoint import Checkpoint
 from specviz.heads.dspark import DSparkHead
 from specviz.heads.dspark_schedule import read_calibration
+from specviz.heads.eagle3 import Eagle3Head
 from specviz.heads.formats import (
     deepspec,
     eagle,
@@ -90,6 +91,7 @@ def load(path: Path, target: Target | TargetConfig, layer_ids: Sequence[int] | N
             if isinstance(head, DSparkHead):
                 head.temperatures = read_calibration(Path(path))
             _check_taps(head, target)
+            _check_width(head, target)
             return head
     raise UnsupportedModel(
         _(
@@ -128,4 +130,15 @@ def _check_taps(head: Head, target: TargetConfig) -> None:
                 "the head reads the hidden states {taps}; {name} has 0 to {layers}. Was it made "
                 "for another model? Else give layer ids."
             ).format(taps=head.taps, name=target.name, layers=target.layers)
+        )
+
+
+def _check_width(head: Head, target: TargetConfig) -> None:
+    """Refuse an EAGLE-3 head of a target of another width; other layouts say it when read."""
+    if isinstance(head, Eagle3Head) and head.config.target_hidden != target.hidden:
+        raise UnsupportedModel(
+            _(
+                "the head reads hidden states of width {width}; those of {name} have {hidden}. It "
+                "was made for another model."
+            ).format(width=head.config.target_hidden, name=target.name, hidden=target.hidden)
         )

@@ -9,7 +9,7 @@ from specviz import checkpoints
 from specviz.config import DrafterOptions, TieRule, read_layer_ids
 from specviz.drafters import describe
 from specviz.errors import ConfigError
-from specviz.ui import widgets
+from specviz.ui import drafters_found, widgets
 from specviz.ui.fields import FIELDS
 from specviz.ui.messages import literal
 from specviz.ui.state import current, setting
@@ -28,6 +28,7 @@ def show() -> None:
     )
     scheme = describe(str(setting("scheme")))
     st.caption(scheme.sentence)
+    drafters_found.show(current().engine.weights, _target())
     if scheme.needs_model:
         widgets.text("draft", _("Draft model"), _("A folder, a GGUF file or a hub id"))
     if scheme.needs_head:
@@ -42,6 +43,10 @@ def show() -> None:
     )
     if scheme.drafts_trees:
         _tree()
+
+
+def _target() -> str:
+    return str(setting("target")).strip() or DEFAULT
 
 
 def _memory() -> None:
