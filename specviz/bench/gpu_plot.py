@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 420, 70, 50, 40, 170
+DASHES = ("none", "8 4", "2 3", "10 3 2 3", "5 5", "12 4", "1 5", "4 2")
 # Okabe and Ito: told apart without colour vision
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 
@@ -49,12 +50,18 @@ class Chart:
                     f'<path d="M{x:.1f} {TOP}V{bottom:.1f}" stroke="#888" stroke-dasharray="4 3"/>'
                 )
         for index, (name, line) in enumerate(self.lines.items()):
-            colour = COLOURS[index % len(COLOURS)]
+            colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in line))
             parts.append(
-                f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+                f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" '
+                f'stroke-dasharray="{dash}"/>'
             )
-            parts.append(_text(WIDTH - RIGHT + 10, TOP + 18 * index, name, fill=colour))
+            side, y = WIDTH - RIGHT + 10, TOP + 18 * index
+            parts.append(
+                f'<path d="M{side} {y - 4}h28" stroke="{colour}" stroke-width="2" '
+                f'stroke-dasharray="{dash}"/>'
+            )
+            parts.append(_text(side + 34, y, name, fill=colour))
         return "\n".join([*parts, "</svg>", ""])
 
 

@@ -48,11 +48,42 @@ def add_command(commands: "Commands") -> None:
         "--out", metavar="DIR", help="goes on where this folder ends (default: in the user cache)"
     )
     group.add_argument("--json", action="store_true", help="one line per point on standard output")
+    group.add_argument(
+        "--draw",
+        metavar="DIR",
+        help="also write a table (Markdown) and pictures of verify cost and speedup over D (SVG)",
+    )
+    group.add_argument(
+        "--read",
+        metavar="FILE",
+        help="measure nothing: print and draw a sweep.jsonl, or its folder",
+    )
     parser.set_defaults(command=command)
 
 
 def command(args: argparse.Namespace) -> int:
     """Measure what is missing, write the files, print every point."""
+    from specviz.bench import sweep_readme
+
+    results, folder = _read(Path(args.read)) if args.read else _measure(args)
+    if args.draw:
+        for path in sweep_readme.write(results, Path(args.draw)):
+            sys.stderr.write(terminal.visible(_("wrote {path}").format(path=path)) + "\n")
+    sys.stdout.write(_lines(results) if args.json else _text(results, folder))
+    return 0
+
+
+def _read(path: Path) -> "tuple[Results, Path]":
+    from specviz.bench.sweep_log import FILE, read
+
+    file = path / FILE if path.is_dir() else path
+    if not file.is_file():
+        text = _("there is no file {file}; give a sweep.jsonl, or the folder of a sweep")
+        raise ConfigError(text.format(file=file))
+    return read(file), file.parent
+
+
+def _measure(args: argparse.Namespace) -> "tuple[Results, Path]":
     plan = plan_of(args)
     from specviz.bench import sweep_report as report
     from specviz.bench.sweep import Sweep
@@ -64,15 +95,14 @@ def command(args: argparse.Namespace) -> int:
     folder = Path(args.out) if args.out else default_folder(plan, loaded.target.config.name)
     log = Folder(folder)
     sweep = Sweep(loaded, plan, log)
-    for scheme, reason in log.results.unavailable.items():
-        terminal.complain(f"{scheme}: {reason}")
     done = sweep.total - len(sweep.todo)
     for number, _task in enumerate(sweep, done + 1):
         progress(_("measured {n} of {all}").format(n=number, all=sweep.total), number / sweep.total)
     progress.clear()
+    for scheme, reason in log.results.unavailable.items():
+        terminal.complain(f"{scheme}: {reason}")
     report.write(log.results, folder)
-    sys.stdout.write(_lines(log.results) if args.json else _text(log.results, folder))
-    return 0
+    return log.results, folder
 
 
 def plan_of(args: argparse.Namespace) -> "Plan":

@@ -1,6 +1,7 @@
 """`sweep` on a tiny model, and what it refuses."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -33,6 +34,21 @@ def test_one_line_per_point_and_the_files_beside(model, tmp_path, capsys):
     assert (tmp_path / "out" / "sweep.jsonl").read_bytes() == before
     for name in ("sweep.json", "sweep.csv", "speculation_profile.json"):
         assert (tmp_path / "out" / name).stat().st_size > 100
+    docs = tmp_path / "docs"
+    assert main(["sweep", "--read", str(tmp_path / "out"), "--draw", str(docs), "--json"]) == 0
+    best = (docs / "sweep.md").read_text()
+    assert f"| ngram | {rows[0]['measured_speedup']:.2f} (" in best
+    assert "| scheme | copy | all |" in best
+    for name in ("sweep-verify.svg", "sweep-speedup.svg"):
+        picture = (docs / name).read_text()
+        ElementTree.fromstring(picture)
+        assert len(picture) < 150_000
+    assert picture.count("<polyline") == 2  # the scheme, and plain decoding
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path, capsys):
+    assert main(["sweep", "--read", str(tmp_path / "nothing")]) == 2
+    assert "give a sweep.jsonl" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
