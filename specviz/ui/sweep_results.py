@@ -19,6 +19,7 @@ from specviz.ui.messages import literal
 from specviz.ui.run import Run
 from specviz.ui.state import State
 from specviz.ui.sweep_job import Work
+from specviz.views.prompts import class_name
 from specviz.views.sweep_classes import class_chart
 from specviz.views.sweep_g import group_chart, kernel_chart, map_chart
 from specviz.views.sweep_lines import PICK, length_chart, mode_name, speedup_chart
@@ -70,13 +71,12 @@ def _where(results: Results, work: Work) -> None:
 def _over_length(state: State, work: Work, points: Sequence[Point], own: int) -> None:
     classes = list(dict.fromkeys(p.prompt_class for p in points))
     classes.sort(key=lambda name: name != ALL)
-    names = {name: _("all prompts") if name == ALL else name for name in classes}
     chosen = st.segmented_control(
         _("Prompts shown"),
         classes,
         default=ALL,
         required=True,
-        format_func=names.__getitem__,
+        format_func=class_name,
         key=f"sweep-class-{len(classes)}",
     )
     shown = [p for p in points if p.cell.group_size == own and p.prompt_class == (chosen or ALL)]

@@ -3,18 +3,6 @@
 from specviz.words import _
 
 
-def prompt_class(name: str) -> str:
-    """Return the word for a class of prompts."""
-    return {
-        "chat": _("Chat"),
-        "code": _("Code"),
-        "edit": _("Code edit"),
-        "copy": _("Copy"),
-        "json": _("JSON"),
-        "maths": _("Maths"),
-    }[name]
-
-
 def verifier(name: str) -> str:
     """Return a verifier's name for people."""
     return {

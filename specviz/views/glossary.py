@@ -83,6 +83,6 @@ def words() -> tuple[tuple[str, str, str], ...]:
             "",
         ),
         (_("feature"), _("A hidden state of the target that a drafter reads."), "aux hidden state"),
-        (_("G"), _("Query heads per KV head."), "group size, not the number of groups"),
+        (_("G"), _("Query heads per KV head."), _("group size, not the number of groups")),
         (_("speedup"), _("Time per token of plain decoding / of this; same weights."), ""),
     )

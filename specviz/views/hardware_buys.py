@@ -67,9 +67,9 @@ def _layers(latencies: Mapping[str, Latency]) -> "Layers":
                 "plan:N", scale=alt.Scale(domain=names, range=dashes), legend=None
             ),
             tooltip=[
-                "plan:N",
-                alt.Tooltip("s:Q", format=".2f"),
-                alt.Tooltip("share:Q", format=".0%"),
+                alt.Tooltip("plan:N", title=_("plan")),
+                alt.Tooltip("s:Q", format=".2f", title=_("seconds")),
+                alt.Tooltip("share:Q", format=".0%", title=_("share of chains done")),
             ],
         )
     )

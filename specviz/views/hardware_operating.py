@@ -65,8 +65,8 @@ def _layers(curves: Mapping[str, Sequence[Operating]], ratios: Ratios) -> "Layer
         ),
         opacity=alt.condition(picked, alt.value(1.0), alt.value(0.15)),
         tooltip=[
-            alt.Tooltip("scheme:N"),
-            alt.Tooltip("batch:Q"),
+            alt.Tooltip("scheme:N", title=_("scheme")),
+            alt.Tooltip("batch:Q", title=_("batch")),
             alt.Tooltip("user:Q", format=".0f", title=_("tokens/s per user")),
             alt.Tooltip("gpu:Q", format=".0f", title=_("tokens/s per GPU")),
         ],

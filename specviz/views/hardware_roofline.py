@@ -81,7 +81,11 @@ def _layers(
             strokeDash=alt.StrokeDash(
                 "kind:N", scale=alt.Scale(domain=names, range=[[6, 3], [2, 2], [8, 3, 2, 3]])
             ),
-            tooltip=["kind:N", "rows:Q", alt.Tooltip("ms:Q", format=".4f")],
+            tooltip=[
+                alt.Tooltip("kind:N", title=_("part")),
+                alt.Tooltip("rows:Q", title=_("rows")),
+                alt.Tooltip("ms:Q", format=".4f", title="ms"),
+            ],
         )
     )
     slowest = (
@@ -142,7 +146,11 @@ def free_rows_chart(advice: Advice) -> Drawn:
             axis=alt.Axis(values=[1, 2, 4, 8, 16, 32, 64, 128, 256, 512], labelOverlap=True),
         ),
         y=y,
-        tooltip=["part:N", "rows:Q", "label:N"],
+        tooltip=[
+            alt.Tooltip("part:N", title=_("part")),
+            alt.Tooltip("rows:Q", title=_("rows")),
+            alt.Tooltip("label:N", title=_("time")),
+        ],
     )
     bars = base.mark_bar(color=HUES[0]).encode(x2=alt.datum(0.8))
     text = base.mark_text(align="left", dx=5, color=QUIET).encode(text="label:N")
@@ -152,6 +160,7 @@ def free_rows_chart(advice: Advice) -> Drawn:
         .encode(x="rows:Q")
     )
     reading = _free_reading(advice)
+    limits = {"memory": _("memory"), "matmul": _("matmul"), "exp": _("softmax")}
     return Drawn(
         name="fit-free-rows",
         title=_("Rows that cost nothing"),
@@ -164,7 +173,7 @@ def free_rows_chart(advice: Advice) -> Drawn:
                 part_name(part),
                 rows_text(advice.free_rows[part]),
                 f"{advice.plain.share(part):.1%}",
-                advice.plain.part(part).limit if advice.free_rows[part] else "-",
+                limits[advice.plain.part(part).limit] if advice.free_rows[part] else "-",
             )
             for part in PARTS
         ),

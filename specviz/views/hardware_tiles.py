@@ -103,7 +103,11 @@ def _bars(rows: tuple[Row, ...]) -> alt.Chart:
             ),
             order="order:Q",
             opacity=alt.condition(picked, alt.value(1.0), alt.value(0.5)),
-            tooltip=[f"{PICKED}:N", "kind:N", "rows:Q"],
+            tooltip=[
+                alt.Tooltip(f"{PICKED}:N", title=_("kernel")),
+                alt.Tooltip("kind:N", title=_("part")),
+                alt.Tooltip("rows:Q", title=_("rows")),
+            ],
         )
         .add_params(picked)
     )
@@ -115,7 +119,11 @@ def _ladder(steps: Mapping[int, int], advice: Advice) -> "Layers":
     data = [{"D": d, "computed": n, "asked": group * (1 + d)} for d, n in steps.items()]
     base = alt.Chart(alt.InlineData(values=data)).encode(
         x=alt.X("D:Q", title=_("D, drafted tokens per round"), axis=alt.Axis(tickMinStep=1)),
-        tooltip=["D:Q", "computed:Q", "asked:Q"],
+        tooltip=[
+            alt.Tooltip("D:Q"),
+            alt.Tooltip("computed:Q", title=_("computed rows")),
+            alt.Tooltip("asked:Q", title=_("rows asked for")),
+        ],
     )
     computed = base.mark_line(interpolate="step", color=HUES[1], strokeWidth=2.5).encode(
         y=alt.Y("computed:Q", title=_("rows per KV head"))

@@ -76,7 +76,7 @@ def _measured(runs: list[Trace]) -> tuple[Card, ...]:
                 low=f"{low:.2f}x", high=f"{high:.2f}x"
             ),
             how="measured",
-            source=f"{_where(slow)}; {fast.title}",
+            source=f"{_where(slow)}; {_(fast.title)}",
         ),
         Card(
             myth=_("E[L] is how many drafts the target accepts."),

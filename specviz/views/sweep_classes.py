@@ -7,6 +7,7 @@ import altair as alt
 from specviz.cost.reasons import title
 from specviz.metrics.sweep import Point
 from specviz.views.hardware_drawn import QUIET, Drawn
+from specviz.views.prompts import class_name
 from specviz.views.sweep_lines import columns, row
 from specviz.views.sweep_looks import scheme_looks
 from specviz.words import _
@@ -17,11 +18,11 @@ def class_chart(points: Sequence[Point]) -> Drawn:
     best = best_by_class(points)
     look = scheme_looks(p.cell.scheme for p in best)
     names = look.names
-    classes = list(dict.fromkeys(p.prompt_class for p in best))
+    classes = list(dict.fromkeys(class_name(p.prompt_class) for p in best))
     data = [
         {
             "scheme": title(p.cell.scheme),
-            "prompts": p.prompt_class,
+            "prompts": class_name(p.prompt_class),
             "D": p.cell.draft_length,
             "speedup": p.speedup,
             "low": p.low,
@@ -79,7 +80,7 @@ def _reading(best: Sequence[Point]) -> str:
         text = _("{prompts}: {scheme} at D = {d}, {x}x")
         said.append(
             text.format(
-                prompts=name,
+                prompts=class_name(name),
                 scheme=title(top.cell.scheme),
                 d=top.cell.draft_length,
                 x=f"{top.speedup:.2f}",

@@ -7,6 +7,7 @@ import altair as alt
 from specviz.cost.reasons import title
 from specviz.metrics.sweep import Point
 from specviz.views.hardware_drawn import QUIET, Drawn
+from specviz.views.prompts import class_name
 from specviz.views.sweep_looks import Looks, scheme_looks
 from specviz.words import _
 
@@ -133,7 +134,7 @@ def row(point: Point) -> tuple[str, ...]:
         str(cell.draft_length),
         str(cell.group_size),
         mode_name(cell.mode),
-        point.prompt_class,
+        class_name(point.prompt_class),
         f"{point.acceptance_length:.2f}",
         f"{point.speedup:.2f}x",
         f"{point.low:.2f}-{point.high:.2f}",

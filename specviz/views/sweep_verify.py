@@ -8,6 +8,7 @@ import altair as alt
 from specviz.cost.reasons import title
 from specviz.metrics.sweep import Point
 from specviz.views.hardware_drawn import QUIET, Drawn, looks
+from specviz.views.prompts import class_name
 from specviz.views.sweep_lines import SHORT, columns, row
 from specviz.views.sweep_looks import scheme_looks
 from specviz.words import _
@@ -83,7 +84,7 @@ def prediction_chart(points: Sequence[Point]) -> Drawn | None:
         {
             "scheme": title(p.cell.scheme),
             "D": p.cell.draft_length,
-            "prompts": p.prompt_class,
+            "prompts": class_name(p.prompt_class),
             "measured": p.speedup,
             "predicted": p.predicted,
             "remainder": p.remainder,
