@@ -25,10 +25,11 @@ def pack_mask(mask: Tensor, group_size: int, dtype: torch.dtype) -> Tensor:
     return added.masked_fill_(~mask, float("-inf")).repeat(group_size, 1)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     """Attend with G * rows packed rows per KV head; q comes scaled by head_dim ** -0.5.
 
-    q [rows, kv_heads * G, head_dim]; k and v [kv_heads, total, head_dim]; mask of `pack_mask`.
+    q [rows, kv_heads * G, head_dim]; k and v [kv_heads, total, head_dim]; mask of `pack_mask`, or
+    None: then every row sees every key, and its bits may depend on the rows beside it.
     Returns [rows, kv_heads * G * head_dim].
     """
     rows, heads, head_dim = q.shape
@@ -36,14 +37,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     packed = q.view(rows, kv_heads, -1, head_dim).permute(1, 2, 0, 3)
     packed = packed.reshape(1, kv_heads, -1, head_dim)
     k, v = k[None], v[None]
-    # Sums over keys are blocked by the number of packed rows. A few at a time, and keys in whole
-    # blocks, each row of a chain comes out in the same bits, alone or with others.
-    step = packed.shape[2] if rows > FEW_ROWS else FEW_ROWS
-    parts = [
-        _part(packed[:, :, at : at + step], k, v, mask[at : at + step])
-        for at in range(0, packed.shape[2], step)
-    ]
-    out = parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
+    if mask is None:
+        out = F.scaled_dot_product_attention(packed, k, v, scale=1.0)
+    else:
+        # Sums over keys are blocked by the number of packed rows. A few at a time, and keys in
+        # whole blocks, each row of a chain comes out in the same bits, alone or with others.
+        step = packed.shape[2] if rows > FEW_ROWS else FEW_ROWS
+        parts = [
+            _part(packed[:, :, at : at + step], k, v, mask[at : at + step])
+            for at in range(0, packed.shape[2], step)
+        ]
+        out = parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
     out = out.view(kv_heads, -1, rows, head_dim).permute(2, 0, 1, 3)
     return out.reshape(rows, heads * head_dim)
 

@@ -16,23 +16,31 @@ class Halves:
     was trained in bfloat16 or shipped in int8 fits exactly; products and sums stay in float32.
     """
 
-    def __init__(self, weight: Tensor, scale: Tensor | None, bias: Tensor | None) -> None:
+    def __init__(
+        self, weight: Tensor, scale: Tensor | None, bias: Tensor | None, *, alike: bool = True
+    ) -> None:
         """Pack weight [out, in]; scale and bias are [out]."""
+        self._padding = _padding() if alike else (0,) * (_FEW + 1)
         self._scale, self._bias = scale, None if scale is None else bias
         inner = bias if scale is None else None
         self._packed = torch.ops.quantized.linear_prepack_fp16(weight, inner)
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None) -> "Halves | None":
-        """Return the packed form of weight [out, in]; None if it is not exact, or not fast here."""
+    def of(cls, weight: Tensor, bias: Tensor | None, *, alike: bool = True) -> "Halves | None":
+        """Return the packed form of weight [out, in]; None if it is not exact, or not fast here.
+
+        With `alike` up to 32 rows come out in the bits each has alone; it costs a lone row a sixth.
+        """
         if weight.device.type != "cpu" or weight.dtype != torch.float32 or not has_halves():
             return None
         weight = weight.detach()
         if torch.equal(weight.half().float(), weight):
-            return cls(weight, None, bias)
+            return cls(weight, None, bias, alike=alike)
         scale = weight.abs().amax(dim=1).clamp_min(1e-12) / _LARGEST
         whole = (weight / scale[:, None]).round()
-        return cls(whole, scale, bias) if torch.equal(whole * scale[:, None], weight) else None
+        if not torch.equal(whole * scale[:, None], weight):
+            return None
+        return cls(whole, scale, bias, alike=alike)
 
     @property
     def weight(self) -> Tensor:
@@ -43,7 +51,7 @@ class Halves:
     def __call__(self, x: Tensor) -> Tensor:
         """Return x [rows, in] times the matrix [rows, out]."""
         rows: int = x.shape[0]
-        more = _padding()[rows] if rows <= _FEW else 0
+        more = self._padding[rows] if rows <= _FEW else 0
         out = _multiply(torch.constant_pad_nd(x, (0, 0, 0, more)) if more else x, self._packed)
         out = out[:rows] if more else out
         if self._scale is None:

@@ -19,9 +19,10 @@ class Linear:
     Float32 weights that 16 bits hold exactly are kept in 16 bits.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, alike: bool = True) -> None:
+        """Pack the weight [out, in]; `alike`: a row's bits never depend on those beside it."""
         self.bias, self.dtype = bias, weight.dtype
-        self._halves = Halves.of(weight, bias)
+        self._halves = Halves.of(weight, bias, alike=alike)
         self._packed = self._halves is None and _can_pack(weight)
         if self._packed:
             weight = torch.ops.mkldnn._reorder_linear_weight(weight, 8)

@@ -74,9 +74,17 @@ def check_tensors(config: LlamaConfig, tensors: Mapping[str, Tensor]) -> None:
 
 
 def fuse(
-    config: LlamaConfig, tensors: Mapping[str, Tensor], device: torch.device, dtype: torch.dtype
+    config: LlamaConfig,
+    tensors: Mapping[str, Tensor],
+    device: torch.device,
+    dtype: torch.dtype,
+    *,
+    alike: bool = True,
 ) -> LlamaWeights:
-    """Check `tensors` (Hugging Face names) and lay them out for the decoder."""
+    """Check `tensors` (Hugging Face names) and lay them out for the decoder.
+
+    A model that only drafts need not be `alike`, as `Linear` has it, in its layers.
+    """
     check_tensors(config, tensors)
 
     def get(name: str) -> Tensor:
@@ -89,7 +97,7 @@ def fuse(
     def linear(at: str, *names: str) -> Linear:
         weight = join(tuple(f"{at}{name}.weight" for name in names))
         biases = tuple(f"{at}{name}.bias" for name in names)
-        return Linear(weight, join(biases) if biases[0] in tensors else None)
+        return Linear(weight, join(biases) if biases[0] in tensors else None, alike=alike)
 
     def layer(index: int) -> LayerWeights:
         at = f"model.layers.{index}."

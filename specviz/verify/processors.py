@@ -12,8 +12,8 @@ from torch import Tensor
 from specviz.config import SamplingParams
 from specviz.errors import ConfigError, DraftError, NumericsError
 from specviz.events import ROOT, Draft
-from specviz.verify.best import best_of_rows
 from specviz.models.transfer import send
+from specviz.verify.best import best_of_rows
 from specviz.words import _
 
 
