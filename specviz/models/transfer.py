@@ -29,4 +29,4 @@ def fetch(parts: Sequence[Tensor]) -> list[list[float]]:
         host.copy_(whole, non_blocking=True)
         torch.cuda.current_stream(whole.device).synchronize()
         whole = host
-    return [part.tolist() for part in whole.split([len(part) for part in parts])]
+    return [part.tolist() for part in torch.split(whole, [len(part) for part in parts])]

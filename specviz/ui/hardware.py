@@ -12,6 +12,7 @@ from specviz.ui import address
 from specviz.ui.hardware_charts import draw, lines
 from specviz.ui.hardware_inputs import Asked, sidebar
 from specviz.ui.hardware_link import SECTIONS, notes, query
+from specviz.ui.hardware_recorded import measured
 from specviz.ui.hardware_serving import buys, operating, serve
 from specviz.ui.messages import literal
 from specviz.ui.table import table
@@ -51,6 +52,7 @@ def _chosen() -> str:
     names = {
         "fit": _("Fit"),
         "tiles": _("Tiles and edges"),
+        "measured": _("Measured"),
         "operating": _("Operating point"),
         "buys": _("What it buys"),
         "serve": _("Serve it"),
@@ -72,6 +74,7 @@ def _sections() -> dict[str, Section]:
     return {
         "fit": _fit,
         "tiles": _tiles,
+        "measured": measured,
         "operating": operating,
         "buys": buys,
         "serve": serve,

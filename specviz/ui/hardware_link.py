@@ -10,7 +10,7 @@ from specviz.cost.model_card import names
 from specviz.words import _
 
 PASTED = "pasted"
-SECTIONS = ("fit", "tiles", "operating", "buys", "serve", "mechanisms")
+SECTIONS = ("fit", "tiles", "measured", "operating", "buys", "serve", "mechanisms")
 MOST = {"batch": 4096, "context": 10_000_000, "tp": 64}  # numbers, from 1
 DEFAULTS: dict[str, str | int] = {
     "model": "Qwen3-8B",

@@ -14,6 +14,7 @@ from specviz.errors import TraceError
 from specviz.metrics.sweep import ALL, Point
 from specviz.traces.store import load
 from specviz.ui.hardware_charts import draw
+from specviz.ui.hardware_recorded import sweep_curves
 from specviz.ui.language import spoken
 from specviz.ui.messages import literal
 from specviz.ui.run import Run
@@ -100,7 +101,7 @@ def _over_rows(results: Results, points: Sequence[Point], own: int) -> None:
         if len(curve := verify_curve(pass_times(passes, mode, group))) > 1
     }
     if curves:
-        draw(verify_chart(curves))
+        draw(verify_chart(curves | sweep_curves()))
     predicted = prediction_chart([p for p in points if p.cell.mode == "exact"])
     if predicted is not None:
         draw(predicted)
