@@ -14,7 +14,7 @@ from specviz.words import _
 
 if TYPE_CHECKING:
     from specviz.bench.sweep_log import Results
-    from specviz.bench.sweep_plan import Plan
+    from specviz.bench.sweep_plan import Plan, Prompt
     from specviz.cli import Commands
     from specviz.metrics.sweep import Mode
 
@@ -26,6 +26,7 @@ def add_command(commands: "Commands") -> None:
     parser = commands.add_parser("sweep", help="measure speedup against D and G")
     options.add_model(parser)
     group = parser.add_argument_group("what to measure")
+    add_prompts(group)
     group.add_argument("--schemes", default="ngram,suffix", metavar="A,B", help="or all")
     group.add_argument("--draft-lengths", default="1-8", metavar="LIST", help="as 1-8 or 1,2,4")
     group.add_argument(
@@ -34,9 +35,6 @@ def add_command(commands: "Commands") -> None:
         metavar="A,B",
         help="ways to turn G beside the target as it is: exact, twin, kernel",
     )
-    group.add_argument("--prompts", metavar="F.jsonl", help='lines of {"prompt", "class", "id"}')
-    group.add_argument("--classes", default="chat,code,copy", metavar="A,B", help="built-in ones")
-    group.add_argument("--per-class", type=int, default=3, metavar="N", help="prompts per class")
     group.add_argument("--temperatures", default="0", metavar="A,B")
     group.add_argument("--max-tokens", type=int, default=64, metavar="N")
     group.add_argument("--repeats", type=int, default=3, metavar="N")
@@ -59,6 +57,13 @@ def add_command(commands: "Commands") -> None:
         help="measure nothing: print and draw a sweep.jsonl, or its folder",
     )
     parser.set_defaults(command=command)
+
+
+def add_prompts(group: "argparse._ArgumentGroup") -> None:
+    """Add the flags that choose the prompts."""
+    group.add_argument("--prompts", metavar="F.jsonl", help='lines of {"prompt", "class", "id"}')
+    group.add_argument("--classes", default="chat,code,copy", metavar="A,B", help="built-in ones")
+    group.add_argument("--per-class", type=int, default=3, metavar="N", help="prompts per class")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -111,25 +116,16 @@ def plan_of(args: argparse.Namespace) -> "Plan":
     Raises:
         ConfigError: A number, scheme, class or way to turn G is not one of those allowed.
     """
-    from specviz.bench.sweep_plan import Plan, Prompt
-    from specviz.bench.sweep_prompts import read_prompts
-    from specviz.drafters import SCHEMES
+    from specviz.bench.sweep_plan import Plan
 
-    if args.prompts:
-        chosen = read_prompts(Path(args.prompts))
-    else:
-        known = prompts.of_class(_names(args.classes))
-        by_class = [[p for p in known if p.prompt_class == name] for name in prompts.CLASSES]
-        chosen = tuple(Prompt.of(p) for found in by_class for p in found[: args.per_class])
     groups = _names(args.groups)
     for name in groups:
         if name not in GROUPS:
             text = _("groups is {name!r}; allowed: {allowed}")
             raise ConfigError(text.format(name=name, allowed=", ".join(GROUPS)))
-    every = tuple(s for s in SCHEMES if s != "none")
     return Plan(
-        prompts=chosen,
-        schemes=every if args.schemes == "all" else _names(args.schemes),
+        prompts=chosen_prompts(args),
+        schemes=chosen_schemes(args),
         lengths=read_lengths(args.draft_lengths),
         temperatures=tuple(_number(t) for t in _names(args.temperatures)),
         groups=tuple(g for g in GROUPS if g in groups),
@@ -139,6 +135,30 @@ def plan_of(args: argparse.Namespace) -> "Plan":
         seed=args.seed,
         options=DrafterOptions(draft_model=args.draft_model),
     )
+
+
+def chosen_prompts(args: argparse.Namespace) -> "tuple[Prompt, ...]":
+    """Return the prompts of a file, or the first built-in ones of each class.
+
+    Raises:
+        PromptError: The file cannot be read, or a line holds no prompt.
+    """
+    from specviz.bench.sweep_plan import Prompt
+    from specviz.bench.sweep_prompts import read_prompts
+
+    if args.prompts:
+        return read_prompts(Path(args.prompts))
+    known = prompts.of_class(_names(args.classes))
+    by_class = [[p for p in known if p.prompt_class == name] for name in prompts.CLASSES]
+    return tuple(Prompt.of(p) for found in by_class for p in found[: args.per_class])
+
+
+def chosen_schemes(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the schemes of the flag; "all" is every one that drafts."""
+    from specviz.drafters import SCHEMES
+
+    every = tuple(scheme for scheme in SCHEMES if scheme != "none")
+    return every if args.schemes == "all" else _names(args.schemes)
 
 
 def read_lengths(text: str) -> tuple[int, ...]:
