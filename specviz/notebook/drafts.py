@@ -6,13 +6,13 @@ draft there can be read off the text.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from specviz import recordings
-from specviz.bench.drafts import listened_to, load_head
+from specviz.bench.drafts import listened_to
 from specviz.config import DrafterOptions, SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
 from specviz.drafters.base import Context, Proposal
@@ -20,7 +20,7 @@ from specviz.errors import ConfigError
 from specviz.heads.base import Head
 from specviz.heads.recurrent import RecurrentHead
 from specviz.metrics.controls import matching
-from specviz.notebook.runs import model
+from specviz.notebook.runs import model, what_drafts
 from specviz.traces.schema import Trace
 from specviz.traces.store import load
 from specviz.verify import Draws
@@ -47,10 +47,11 @@ def recording(name: str) -> Trace:
     return load(recordings.path(name))
 
 
-@cache
 def shipped(scheme: str) -> Head:
     """Return the head that comes with the package for the embedded model, read once."""
-    return load_head(model(), SessionConfig(scheme=scheme))
+    head = what_drafts(SessionConfig(scheme=scheme))
+    assert isinstance(head, Head)
+    return head
 
 
 def drafts(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -19,7 +19,7 @@ from specviz.bench.runner import decode as run_rounds
 from specviz.config import DrafterOptions, SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
 from specviz.events import Draft
-from specviz.heads.base import Head
+from specviz.heads.recurrent import RecurrentHead
 from specviz.models.target import Target
 from specviz.notebook.drafts import shipped
 from specviz.notebook.runs import model
@@ -27,7 +27,7 @@ from specviz.session import DecodeSession
 from specviz.traces.schema import Trace
 
 Cause = Literal["healthy", "lookup", "vocabulary", "rollback", "accepts all"]
-TOKENS = 20
+TOKENS = 12
 
 
 class Around:
@@ -36,7 +36,7 @@ class Around:
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._target, name)
 
 
@@ -93,10 +93,10 @@ def _run(case: _Case) -> Trace:
     loaded, prompt = model(), prompts.find(case.prompt)
     params = SamplingParams(max_tokens=TOKENS)
     request = Request(prompt=prompt.text, params=params, config=case.config, title=prompt.title)
-    head: Head | None = None
-    if case.config.scheme == "eagle3":
-        head = copy(shipped("eagle3"))
+    head = copy(shipped("eagle3")) if case.config.scheme == "eagle3" else None
     if case.cause == "vocabulary":  # its token map is read one row off (sgl-project/sglang#4153)
+        assert isinstance(head, RecurrentHead)
+        assert head.draft_ids is not None
         head.draft_ids = head.draft_ids.roll(1)
     target = listened_to(loaded.target, head)
     drafter = make_drafter(case.config, target, loaded.tokenizer, head)

@@ -6,7 +6,7 @@ from functools import cache
 from specviz.bench import prompts
 from specviz.bench.drafts import load_draft
 from specviz.bench.runner import LOSSLESS_LIMIT, Request, run
-from specviz.config import SamplingParams, SessionConfig
+from specviz.config import DrafterOptions, SamplingParams, SessionConfig
 from specviz.heads.base import Head
 from specviz.models.load import Loaded, load
 from specviz.traces.schema import Trace
@@ -48,10 +48,16 @@ def decode(
     )
     # a replay of plain decoding by plain decoding tells nothing
     limit = 0 if scheme == "none" else LOSSLESS_LIMIT
-    return run(model(), request, _draft(config), limit=limit)
+    return run(model(), request, what_drafts(config), limit=limit)
+
+
+def what_drafts(config: SessionConfig) -> Loaded | Head | None:
+    """Return the model or head that drafts, kept: reading it takes longer than a short run."""
+    given = config.options
+    read = DrafterOptions(draft_model=given.draft_model, head=given.head, layer_ids=given.layer_ids)
+    return _read(config.scheme, read)
 
 
 @cache
-def _draft(config: SessionConfig) -> Loaded | Head | None:
-    """Return what drafts for this scheme, kept: reading it takes longer than a short run."""
-    return load_draft(model(), config)
+def _read(scheme: str, options: DrafterOptions) -> Loaded | Head | None:
+    return load_draft(model(), SessionConfig(scheme=scheme, options=options))
