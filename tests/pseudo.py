@@ -48,6 +48,7 @@ _NAMES = """
     Blackwell, arXiv, vllm-project
 """
 _LOG = "draft acceptance = 0.64479 (167 accepted / 259 generated), ..."  # a line of an engine
+_BYTES = re.compile(r"\\x[0-9A-Fa-f]{2}")  # how bytes that are no text are shown
 _TOKEN = re.compile(r"(?<![\uff41-\uff5a])'.*?'(?!\w)")  # tokens are shown in quotes
 WORD = re.compile(r"[A-Za-z_]{3,}")
 
@@ -175,7 +176,7 @@ def _strings(found: object, only: Container[str] | None, key: str = "") -> Itera
     """Yield the strings of nested lists and objects, under some keys only or under all not mute."""
     if isinstance(found, str):
         if only is None or key in only:
-            yield re.sub(r":[a-z-]+(\[|/[a-z_0-9]+:)", " ", found.replace("\\", ""))
+            yield re.sub(r":[a-z-]+(\[|/[a-z_0-9]+:)", " ", _BYTES.sub("", found).replace("\\", ""))
     elif isinstance(found, list):
         for each in found:
             yield from _strings(each, only, key)

@@ -130,7 +130,7 @@ def compared(test: AppTest):
 
 def data(model: Path, traces: Iterable[Trace]) -> set[str]:
     """Return the words of a page that this machine, the model's folder and its texts bring."""
-    texts = [piece for trace in traces for piece in trace.pieces.values()]
+    texts = {piece for trace in traces for piece in trace.pieces.values()}
     said = " ".join(text.decode("utf-8", "ignore") for text in texts)
     return set(pseudo.WORD.findall(f"abab json gz {model} {device_name(torch.device('cpu'))} {said}"))
 
