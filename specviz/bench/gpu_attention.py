@@ -36,7 +36,7 @@ class Grid:
     batches: tuple[int, ...] = (64, 1, 8)
     kv_heads: int = 8
     head_dim: int = 128
-    seconds: float = 150.0
+    seconds: float = 120.0
     flex_seconds: float = 25.0  # flex compiles anew for many shapes: it would eat all the time
 
 

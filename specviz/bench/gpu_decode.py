@@ -44,7 +44,7 @@ class Size:
     context: int = 4096
     rows: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24, 32)
     draft_vocab: int = 32_000
-    seconds: float = 60.0
+    seconds: float = 50.0
 
     def config(self, kv_heads: int) -> LlamaConfig:
         """Return the config of the twin with so many KV heads."""
@@ -81,7 +81,7 @@ SIZES = (
         intermediate=8192,
         vocab=128_256,
         kv_heads=(8, 2),
-        seconds=30.0,
+        seconds=25.0,
     ),
 )
 TINY = (

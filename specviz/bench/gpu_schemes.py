@@ -41,11 +41,13 @@ def measure_schemes(device: torch.device, model: str = "", *, tiny: bool) -> dic
         if checkpoints.find(name, scheme) or checkpoints.find(config.sha, scheme)
     )
     plan = Plan(
-        prompts=prompts.of_class(("copy",) if tiny else ("copy", "chat"))[: 1 if tiny else 4],
+        prompts=tuple(
+            prompts.of_class((name,))[0] for name in (("copy",) if tiny else ("copy", "chat"))
+        ),
         schemes=("ngram",) if tiny else ("ngram", "suffix", *heads),
         draft_length=4,
-        tokens=8 if tiny else 96,
-        repeats=1 if tiny else 3,
+        tokens=8 if tiny else 64,
+        repeats=1 if tiny else 2,
     )
     rows = against_plain(loaded, plan, lambda what: None)
     return {

@@ -4,6 +4,9 @@
 for the query heads of a group, whatever the mask.
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -12,6 +15,9 @@ from specviz.models.own_kernels import find_own_kernels
 
 find_own_kernels()  # before the next line, which needs it
 from kernels.tree_attention import Attend, Inputs, chain_bits, tree_attention  # noqa: E402
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 NAME = "specviz_packed"
 FEW = 64  # rows up to which a chain is packed; more is a prefill, which has kernels of its own
@@ -24,6 +30,27 @@ def register() -> None:
 
     AttentionInterface.register(NAME, packed_attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+def adopt(
+    model: "PreTrainedModel",
+    logits: Callable[[], Tensor],
+    near: Callable[[Tensor, Tensor], bool],
+) -> bool:
+    """Give a model our attention if its `logits` stay `near` what they were; say whether it has it.
+
+    Models with sinks, soft caps or windows say something else under it and keep their own.
+    """
+    before, expected = model.config._attn_implementation, logits()
+    register()
+    try:
+        model.set_attn_implementation(NAME)
+        if near(logits(), expected):
+            return True
+    except (TypeError, ValueError, RuntimeError, NotImplementedError):  # not made for it
+        pass
+    model.set_attn_implementation(before)
+    return False
 
 
 def packed_attention(

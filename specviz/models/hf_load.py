@@ -44,6 +44,8 @@ def load_hf(
     config = _read_config(checkpoint, name)
     model = _read_model(checkpoint, config, name, dtype)
     target = HFTarget(_on(model, device), _shape(model, settings, name, checkpoint.sha()))
+    if device.type == "cuda" and not _windowed(config):
+        pack_attention(target, model)
     _try_out(target)
     target.supports_trees = not _windowed(config) and _follows_masks(target)
     target.truncate(0)
@@ -117,6 +119,26 @@ def _read_model(
                 ).format(name=name, kind=kind.replace("_", " "), wrong=wrong[0])
             )
     return model
+
+
+def pack_attention(target: HFTarget, model: CausalLM) -> bool:
+    """Let a model attend with packed rows, keys and values never repeated; False if it cannot."""
+    from transformers import PreTrainedModel
+
+    from specviz.models.hf_attention import adopt
+
+    text = [token % target.config.vocab for token in _TEXT]
+
+    def logits() -> Tensor:
+        target.truncate(0)
+        return target.score(text[0], Draft.chain(text[1:]))
+
+    def near(found: Tensor, expected: Tensor) -> bool:
+        return _agree(found, expected, target.dtype)
+
+    adopted = isinstance(model, PreTrainedModel) and adopt(model, logits, near)
+    target.truncate(0)
+    return adopted
 
 
 def _on(model: CausalLM, device: torch.device) -> CausalLM:

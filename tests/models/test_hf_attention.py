@@ -6,7 +6,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.events import Draft
 from specviz.models.hf import HFTarget
-from specviz.models.hf_attention import NAME, register
+from specviz.models.hf_attention import NAME, adopt, register
+from specviz.models.hf_load import pack_attention
 from specviz.models.target import TargetConfig
 
 
@@ -34,6 +35,17 @@ def target(implementation: str) -> HFTarget:
         context=256,
     )
     return HFTarget(model, shape, supports_trees=True)
+
+
+def test_a_model_takes_our_attention_only_where_it_says_the_same() -> None:
+    one = target("eager")
+    model = one._model
+    assert pack_attention(one, model)
+    assert model.config._attn_implementation == NAME
+    model.set_attn_implementation("eager")
+    wrong = iter((torch.zeros(2), torch.ones(2)))  # logits before and after
+    assert not adopt(model, lambda: next(wrong), torch.equal)
+    assert model.config._attn_implementation == "eager"
 
 
 @pytest.mark.parametrize("prompt", [3, 100], ids=["short", "longer than a tile"])
