@@ -9,14 +9,14 @@ from specviz.bench.sweep_time import model_passes
 from specviz.models.llama import LlamaTarget
 from specviz.notebook.runs import model
 
-REPEATS = 3
+REPEATS = 2
 CONTEXT = 128  # cached tokens under the pass: short, so that the weights are what is read
 
 
 def pass_seconds(rows: Sequence[int]) -> dict[int, float]:
     """Time one pass over each number of rows; 1 + D rows verify D drafts.
 
-    Each is the least of three medians of three: what else the machine does only makes it slower.
+    Each is the lesser of two medians of three: what else the machine does only makes it slower.
     """
     target = model().target
     group = target.config.group_size

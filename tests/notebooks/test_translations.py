@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
-TRANSLATED = sorted(FOLDER.glob("*_*/*.ipynb"))
+TRANSLATED = sorted(FOLDER.glob("[a-z][a-z]*_[A-Z][A-Z]/*.ipynb"))
 WORDS = re.compile(r"[^\W\d_]{2,}")
 
 
