@@ -36,7 +36,8 @@ def pack(folder: Path, out: Path, target: Target) -> None:
     """Write the head or draft model in `folder` to `out` with a byte for each weight.
 
     Matrices become int8 with a scale for each output row; an output head equal to the target's
-    rows is left out. Everything else in the folder is copied.
+    rows is left out, and so is t2d, which follows from d2t. Everything else in the folder is
+    copied.
 
     Raises:
         ModelError: there is nothing to read in `folder`.
@@ -50,12 +51,14 @@ def pack(folder: Path, out: Path, target: Target) -> None:
     borrowed = [HEAD] if _is_targets(tensors, target) else []
     small: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
-        if name in borrowed:
+        if name in borrowed or (name == "t2d" and "d2t" in tensors):
             continue
         if tensor.dim() == 2 and tensor.is_floating_point():
             small[name], small[name + SCALE] = quantise(tensor)
+        elif tensor.is_floating_point():
+            small[name] = tensor.to(torch.bfloat16)
         else:
-            small[name] = tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
+            small[name] = tensor.to(torch.int32) if name == "d2t" else tensor
     out.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         if path.is_file() and path.suffix != ".safetensors":
@@ -101,6 +104,8 @@ def unpack(
                     )
                 )
             found[name] = tensor.float() * scale[:, None]
+        elif name == "d2t":
+            found[name] = tensor.long()
         elif name.removesuffix(SCALE) not in tensors or name == name.removesuffix(SCALE):
             found[name] = tensor
     borrowed = settings.get(PACKED)

@@ -58,6 +58,8 @@ def test_a_packed_head_comes_back_near_and_its_borrowed_rows_exactly(
     tensors = load_file(folder / "model.safetensors")
     assert "lm_head.weight" not in tensors
     assert tensors["fc.weight"].dtype == torch.int8
+    assert "t2d" not in tensors
+    assert tensors["d2t"].dtype == torch.int32
     assert (folder / "card.json").read_text() == "{}"
     again = load(folder, target)
     assert isinstance(again, Eagle3Head)
