@@ -12,7 +12,9 @@ from specviz.drafters.base import Context, Proposal
 from specviz.drafters.prefix import shared_prefix
 from specviz.errors import NumericsError
 from specviz.events import EMPTY, Draft, Evidence
+from specviz.heads.device_choice import DeviceRule
 from specviz.models.target import Target
+from specviz.models.transfer import fetch, send
 from specviz.verify.draws import pick
 from specviz.verify.processors import distribution, penalise
 from specviz.words import _, later
@@ -106,16 +108,23 @@ class DraftModelDrafter:
         if mirror and params.penalised:
             output = (*context.tokens[at:], *drafted)
             logits = penalise(logits, context.tokens[:at], [output], self._within(params))
-        if params.greedy or not self._options.draft_sampled:
+        greedy = params.greedy or not self._options.draft_sampled
+        drawn = params if mirror else SamplingParams(temperature=params.temperature)
+        uniform = context.draws.uniform(len(context.tokens) + len(drafted), "draft")
+        if logits.is_cuda:  # the same, with one wait for the device
+            rule = DeviceRule(self._width, None, None if greedy else drawn)
+            guess = rule.choose(logits[0], send([uniform], logits.device, torch.float64)[0])
+            ((chosen, score, best),) = fetch((guess.numbers,))
+            self._check(best, context, drafted)
+            return _Guess(int(chosen), score, best, guess.q)
+        if greedy:
             best, token = (x.item() for x in logits[0].softmax(-1).max(-1))
             self._check(best, context, drafted)
             return _Guess(int(token), best, best, None)
-        q = distribution(
-            logits, params if mirror else SamplingParams(temperature=params.temperature)
-        )
+        q = distribution(logits, drawn)
         best = float(q.max())
         self._check(best, context, drafted)
-        token = pick(q[0], context.draws.uniform(len(context.tokens) + len(drafted), "draft"))
+        token = pick(q[0], uniform)
         return _Guess(token, float(q[0, token]), best, q)
 
     def _within(self, params: SamplingParams) -> SamplingParams:
