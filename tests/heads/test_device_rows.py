@@ -22,7 +22,9 @@ from specviz.verify.draws import Draws
 PROMPT = [1 + 7 * i % 50 for i in range(60)]  # more rows than one pass of a chain has
 
 
-def rounds(scheme: str, params: SamplingParams, *, on_device: bool) -> list[Round]:
+def rounds(
+    scheme: str, params: SamplingParams, *, on_device: bool, tree: bool = False
+) -> list[Round]:
     """Decode with a fresh head; `on_device` drafts as on a GPU."""
     torch.manual_seed(0)
     target = tiny_llama(family="llama")
@@ -31,7 +33,8 @@ def rounds(scheme: str, params: SamplingParams, *, on_device: bool) -> list[Roun
         head = make_eagle3(donor, tables, ids, (0, 1, 2), Eagle3Shape())
     else:
         head = make_mtp(donor, tables, ids, target.config.layers, trained=4)
-    config = SessionConfig(scheme=scheme, draft_length=4)
+    options = DrafterOptions(tree_depth=3, tree_top_k=2) if tree else DrafterOptions()
+    config = SessionConfig(scheme=scheme, draft_length=4, options=options)
     drafter = make_drafter(config, target, draft=head)
     assert isinstance(drafter, Eagle3Drafter | MtpDrafter)
     assert drafter._runner.on_device is None
@@ -62,6 +65,13 @@ def test_a_chain_drafted_at_once_is_the_chain_drafted_row_by_row(scheme: str, na
         assert mine.evidence.passes == theirs.evidence.passes
         assert mine.evidence.caught_up == theirs.evidence.caught_up
         assert mine.evidence.scores == pytest.approx(theirs.evidence.scores, rel=1e-4)
+
+
+def test_a_tree_grows_from_true_rows_that_were_read_on_the_device() -> None:
+    usual = rounds("eagle3", PARAMS["greedy"], on_device=False, tree=True)
+    other = rounds("eagle3", PARAMS["greedy"], on_device=True, tree=True)
+    assert any(not r.draft.is_chain for r in usual)
+    assert [r.draft for r in other] == [r.draft for r in usual]
 
 
 @pytest.mark.parametrize("ids", [None, torch.tensor([1, 5, 6, 30])], ids=["all", "some"])
