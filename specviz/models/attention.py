@@ -56,7 +56,7 @@ def _part(packed: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     """Attend with some packed rows; fewer than four get company: alone they round otherwise."""
     rows = packed.shape[2]
     if rows < COMPANY:
-        times = -(-COMPANY // rows)
-        packed, mask = packed.repeat(1, 1, times, 1), mask.repeat(times, 1)
+        more = (0, 0, 0, COMPANY - rows)
+        packed, mask = torch.constant_pad_nd(packed, more), torch.constant_pad_nd(mask, more)
     out = F.scaled_dot_product_attention(packed, k, v, attn_mask=mask, scale=1.0)
     return out[:, :, :rows]
