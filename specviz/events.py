@@ -167,11 +167,13 @@ class Timing:
 class Attention:
     """What scored a round: the backend ("" if nobody noted it) and the rows of its tile.
 
-    `block_m` is None for a backend that has no row tile, or does not say.
+    `block_m` is None for a backend that has no row tile, or does not say. `eager` is why a GPU ran
+    the pass op by op and not as a CUDA graph, "" if it did not.
     """
 
     backend: str = ""
     block_m: int | None = None
+    eager: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from torch import Tensor
 from specviz.bench.gpu_time import timed
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
+from specviz.drafters.base import Drafter
 from specviz.drafters.none import PlainDrafter
 from specviz.events import Draft
 from specviz.heads.base import Head
@@ -210,7 +211,15 @@ def measure_drafter(scheme: str, target: LlamaTarget, size: Size) -> dict[str, o
         "score_seconds": median(r.timing.score for r in rounds),
         "verify_seconds": median(r.timing.verify for r in rounds),
         "round_seconds": median(r.timing.total for r in rounds),
+        "eager_because": _eager_because(drafter),
     }
+
+
+def _eager_because(drafter: Drafter) -> list[str]:
+    """Why a drafter ran op by op where it did; its parts are its own affair, so they are asked."""
+    holder = getattr(drafter, "_runner", None) or getattr(drafter, "_decoder", None)
+    on_device = getattr(holder, "on_device", None)
+    return ["no GPU"] if on_device is None else sorted(set(on_device.graphs.reasons.values()))
 
 
 def measure_tracing(target: LlamaTarget, size: Size) -> dict[str, object]:

@@ -3,6 +3,9 @@
 So one CUDA graph per number of rows serves every round, and attention runs our packed kernel.
 """
 
+from collections.abc import Hashable
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -44,6 +47,7 @@ class DevicePass:
         self.graphs = Graphs(weights.embed.device)
         self.choices = Choices() if choices is None else choices
         self._ran: dict[tuple[int, bool], Ran] = {}  # by rows, and whether they were a chain
+        self._keys: dict[tuple[int, bool], Hashable] = {}  # of the graph that ran them last
 
     def score(self, root: int, draft: Draft, cache: KVCache) -> Tensor:
         """Return logits [1 + nodes, vocab] float32; keys, values and taps are past the cache.
@@ -56,6 +60,7 @@ class DevicePass:
         packet = self._packet(root, draft, past)
         places = (cache.storage.data_ptr(), self.rope.cos.data_ptr())
         key = (rows, draft.is_chain, cache.capacity, places)
+        self._keys[rows, draft.is_chain] = key
 
         def work(numbers: Tensor) -> Tensor:
             return self._pass(numbers, rows, draft.is_chain, cache)
@@ -64,7 +69,9 @@ class DevicePass:
 
     def ran(self, draft: Draft) -> Ran:
         """Return what scored such a draft here, an empty answer if none was scored."""
-        return self._ran.get((1 + len(draft), draft.is_chain), Ran())
+        what = (1 + len(draft), draft.is_chain)
+        found = self._ran.get(what, Ran())
+        return replace(found, eager=self.graphs.reasons.get(self._keys.get(what), ""))
 
     def _note(self, inputs: Inputs, how: Attend) -> None:
         backend = choose(inputs, how, self.choices).backend

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 import torch
 from torch import Tensor
 
-from specviz.words import _
+from specviz.words import later
 
 WARM_UP = 2  # eager runs before a capture: kernels are compiled and measured in them
 MOST = 64  # graphs kept: each holds the memory of its intermediate results
@@ -46,7 +46,7 @@ class Graphs:
         `packet` is on the host, pinned where there is a GPU, so its copy waits for nothing.
         """
         if self.device.type != "cuda":
-            self.reasons[key] = _("CUDA graphs need a CUDA device; this is {device}").format(
+            self.reasons[key] = later("CUDA graphs need a CUDA device; this is {device}").format(
                 device=self.device.type
             )
         if key not in self._captured and key not in self.reasons:
@@ -73,7 +73,7 @@ class Graphs:
             self._captured[key] = self._captured_work(static, work)
         except RuntimeError as error:  # torch says in it which operation cannot be captured
             first = error.__context__ or error  # ending a broken capture fails once more
-            self.reasons[key] = _("it could not be captured: {why}").format(
+            self.reasons[key] = later("it could not be captured: {why}").format(
                 why=(str(first) or type(first).__name__).splitlines()[0]
             )
 

@@ -8,7 +8,7 @@ from specviz.traces.schema import Trace
 from specviz.views import theme
 from specviz.views.html import Markup, join, tag
 from specviz.views.spelling import quote
-from specviz.words import _, ngettext
+from specviz.words import _, ngettext, retold
 
 TILES_DRAWN = 4
 
@@ -47,7 +47,7 @@ def tiles_view(trace: Trace, index: int, tile: int = TILE) -> TilesView:
     event, group = trace.rounds[index], trace.target.group_size
     tiling = Tiling(packed_rows(group, len(event.draft)), event.attention.block_m or tile)
     source = _source(event.attention, tiling.rows)
-    lines = (source, *_lines(tiling, group, len(event.draft)))
+    lines = (source, *_lines(tiling, group, len(event.draft)), *_eager(event.attention))
     names = _row_names(trace, event)
     codes = _row_codes(event)
     rows = tuple(
@@ -105,6 +105,14 @@ def _lines(tiling: Tiling, group: int, nodes: int) -> tuple[str, ...]:
         "the Speed panel."
     )
     return rows, filled, verdict.format(d=longest), free
+
+
+def _eager(ran: Attention) -> tuple[str, ...]:
+    """Say why a GPU ran the pass op by op, if it did."""
+    if not ran.eager:
+        return ()
+    text = _("The pass ran op by op, not as a CUDA graph: {why}.")
+    return (text.format(why=retold(ran.eager)),)
 
 
 def _source(ran: Attention, rows: int) -> str:

@@ -45,6 +45,8 @@ def test_the_picture_says_whether_it_is_of_what_ran():
     assert "It has no row tile" in packed.lines[0]
     assert "The picture is modelled" in packed.lines[0]
     assert packed.picture.count("<span") == 128
+    eager = ran(Attention("triton", 16, "it could not be captured: a sync"))
+    assert eager.lines[-1].endswith("not as a CUDA graph: it could not be captured: a sync.")
     assert "the backend flash, which does not say" in ran(Attention("flash")).lines[0]
     assert "was not noted. The picture is modelled" in ran(Attention()).lines[0]
 
