@@ -55,6 +55,7 @@ async function show({ model, el: host }) {
   // Arrow keys belong to the pane, not to the notebook around it.
   host.dataset.lmSuppressShortcuts = "true";
   shade(host);
+  for (const still of host.closest(".jp-Cell")?.querySelectorAll(".nb-still") ?? []) still.open = false;
   const root = host.attachShadow({ mode: "open" });
   const style = el("style", PANE.style);
   root.append(style);

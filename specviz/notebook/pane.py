@@ -3,10 +3,10 @@
 import logging
 from typing import TYPE_CHECKING
 
-from specviz.events import Round
 from specviz.notebook.still import still
 from specviz.traces.schema import Trace
 from specviz.views.cards import cards
+from specviz.views.html import tag
 from specviz.views.sentences import sentence, text_twin
 from specviz.views.tokens import PaneOptions, pane
 from specviz.words import _
@@ -38,8 +38,8 @@ def payload(trace: Trace) -> Json:
 class Pane:
     """Show a run token by token: `Pane(trace)` as the last line of a cell.
 
-    Jupyter chooses what it can show: the live pane, the same tokens as HTML, or one sentence per
-    round. `rounds` is how many rounds are on screen; `selected` is the token that was clicked.
+    Viewers show what they can: the live pane, the same tokens as HTML, or a sentence per round.
+    `rounds` is how many rounds are on screen; `selected` is the token that was clicked.
     """
 
     def __init__(self, trace: Trace, rounds: int | None = None) -> None:
@@ -60,18 +60,30 @@ class Pane:
         picked = self._widget.selected if self._widget is not None else None
         return (picked["round"], picked["node"]) if picked else None
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Json:
-        bundle: Json = {
-            "text/plain": "\n".join(text_twin(self._seen(), self.trace.pieces).sentences),
-            "text/html": still(self.trace, self._rounds),
-        }
-        return bundle | self._live()
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
 
-    def _seen(self) -> tuple[Round, ...]:
-        return self.trace.rounds[: self._rounds]
+        for bundle in self.outputs():
+            display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+    def outputs(self) -> tuple[Json, ...]:
+        """Return what the cell puts out, as MIME bundles: the widget if there is one, the twin.
+
+        Two outputs, since viewers take a widget's entry of a bundle even where they cannot run it.
+        The twin is open; the widget folds it once it runs.
+        """
+        twin = text_twin(self.trace.rounds[: self._rounds], self.trace.pieces)
+        picture = still(self.trace, self._rounds)
+        live = self._live()
+        if live:
+            live = live | {"text/plain": _("The token pane, where widgets run.")}
+            title = tag("summary", _("Round by round, without a script"))
+            picture = tag("details", title, picture, open="", class_="nb-still")
+        text: Json = {"text/plain": "\n".join(twin.sentences), "text/html": picture}
+        return (live, text) if live else (text,)
 
     def _live(self) -> Json:
-        """Return the widget's part of the bundle; nothing where anywidget is not installed."""
+        """Return the bundle of the widget; nothing where anywidget is not installed."""
         try:
             from specviz.notebook.widget import PaneWidget
         except ImportError as error:

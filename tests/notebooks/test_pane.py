@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PAGE = """<!doctype html><meta charset="utf-8"><body data-jp-theme-light="false">
-<div class="jp-Cell"><div style="overflow:hidden"><div id="host"></div></div></div>
+<div class="jp-Cell"><div style="overflow:hidden"><div id="host"></div></div>
+<details open class="nb-still">text</details></div>
 <script type="module">
 %s
 const state = %s, heard = {};
@@ -51,17 +52,38 @@ def hostile():
 
 
 def test_a_viewer_may_choose_widget_html_or_text(trace):
-    bundle = Pane(trace)._repr_mimebundle_()
-    assert set(bundle) == {WIDGET, "text/html", "text/plain"}
-    assert bundle["text/plain"].count("\n") == len(trace.rounds) - 1
-    assert bundle["text/html"].count("<li>") == len(trace.rounds)
+    live, twin = Pane(trace).outputs()
+    assert set(live) == {WIDGET, "text/plain"}
+    assert set(twin) == {"text/html", "text/plain"}
+    assert twin["text/plain"].count("\n") == len(trace.rounds) - 1
+    assert twin["text/html"].count("<li>") == len(trace.rounds)
+    assert "<details open" in twin["text/html"]
+
+
+def test_ipython_shows_the_widget_and_its_twin(trace, tmp_path, monkeypatch):
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # a shell replaces it
+    shell = InteractiveShell.instance()
+    try:
+        shell.push({"shown": Pane(trace)})
+        with capture_output() as seen:
+            shell.run_cell("shown")
+    finally:
+        shell.history_manager.end_session()
+        InteractiveShell.clear_instance()
+    assert [set(out.data) for out in seen.outputs] == [set(o) for o in Pane(trace).outputs()]
 
 
 def test_without_anywidget_the_rest_is_there(trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "specviz.notebook.widget", raising=False)
     shown = Pane(trace)
-    assert set(shown._repr_mimebundle_()) == {"text/html", "text/plain"}
+    (twin,) = shown.outputs()
+    assert set(twin) == {"text/html", "text/plain"}
+    assert "<details" not in twin["text/html"]
     assert shown.rounds == len(trace.rounds)
     assert shown.selected is None
 
@@ -75,21 +97,21 @@ def test_the_script_is_the_file_of_the_app():
 
 def test_rounds_and_the_selected_token_come_back_to_the_kernel(trace):
     shown = Pane(trace, rounds=3)
-    shown._repr_mimebundle_()
+    shown.outputs()
     assert shown.rounds == 3
     shown._widget.shown, shown._widget.selected = 2, {"round": 1, "node": "last"}
     assert (shown.rounds, shown.selected) == (2, (1, "last"))
 
 
 def test_marks_stay_where_styles_are_taken_away(trace):
-    html = Pane(trace)._repr_mimebundle_()["text/html"]
+    html = Pane(trace).outputs()[-1]["text/html"]
     assert "<script" not in html
     for element in ("<del ", "<u ", "<ins ", "<sup>"):
         assert element in html
 
 
 def test_token_text_is_data(hostile):
-    html = Pane(hostile)._repr_mimebundle_()["text/html"]
+    html = Pane(hostile).outputs()[-1]["text/html"]
     assert "&lt;script&gt;" in html
     assert not any(bad in html for bad in ("<script", "<img", "<b>"))
 
@@ -113,6 +135,7 @@ def test_the_widget_in_a_browser(hostile, tmp_path):
         page.on("dialog", lambda dialog: problems.append(dialog.message))
         page.goto(file.as_uri())
         page.wait_for_function("window.ready")
+        assert page.evaluate("document.querySelector('.nb-still').open") is False
         assert page.locator(".sv-round").count() == 2
         assert f"2 of {len(HOSTILE)} rounds" in page.locator(".nb-bar").inner_text()
         page.get_by_role("button", name="Round", exact=True).click()
