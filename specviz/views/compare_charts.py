@@ -66,7 +66,7 @@ def _race(runs: Runs, shown: alt.Parameter) -> alt.Chart:
 def _split(runs: Runs, shown: alt.Parameter) -> alt.Chart:
     names, parts = scheme_looks(runs).names, part_names()
     scale = alt.Scale(domain=list(parts.values()), range=[PARTS[part][0] for part in parts])
-    legend = alt.Legend(orient="bottom", columns=4, title=None)
+    legend = alt.Legend(orient="bottom", columns=2, title=None)
     bars: alt.Chart = (
         alt.Chart(alt.InlineData(values=_parts(runs)))
         .mark_bar()

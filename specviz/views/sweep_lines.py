@@ -25,7 +25,7 @@ def speedup_chart(points: Sequence[Point]) -> Drawn:
     """
     look, data, shown = _looks(points), _records(points), _shown()
     base = alt.Chart(alt.InlineData(values=data)).encode(
-        x=_lengths(),
+        x=_lengths(points),
         color=look.color,
         opacity=alt.condition(shown, alt.value(1.0), alt.value(0.15)),
     )
@@ -60,7 +60,7 @@ def length_chart(points: Sequence[Point]) -> Drawn:
     """Draw E[L] over D."""
     look, data, shown = _looks(points), _records(points), _shown()
     base = alt.Chart(alt.InlineData(values=data)).encode(
-        x=_lengths(),
+        x=_lengths(points),
         y=alt.Y(
             "length:Q", title=_("E[L], tokens per round"), scale=alt.Scale(zero=False, padding=8)
         ),
@@ -174,12 +174,14 @@ def _record(point: Point, aside: float) -> Record:
     }
 
 
-def _lengths() -> alt.X:
+def _lengths(points: Sequence[Point]) -> alt.X:
+    """Return an axis with a tick for every D, and room beside the ends for what lies apart."""
+    known = sorted({p.cell.draft_length for p in points})
     return alt.X(
         "D:Q",
         title=_("D, drafted tokens per round"),
-        axis=alt.Axis(tickMinStep=1),
-        scale=alt.Scale(zero=False, nice=False, padding=16),
+        axis=alt.Axis(values=known, format="d", labelOverlap=True),
+        scale=alt.Scale(domain=[known[0] - APART, known[-1] + APART], nice=False),
     )
 
 
