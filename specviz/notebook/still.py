@@ -22,17 +22,17 @@ def still(trace: Trace, count: int) -> Markup:
 
 
 def _line(trace: Trace, event: Round) -> Markup:
-    """One round: what was kept, the target's own token, and what was not kept."""
+    """One round as in the pane: what was kept, what was not, the target's own token."""
     kept = [_draft_cell(trace, event, node) for node in event.path]
     own = NOTHING
     if event.last_token is not None:
-        own = _cell(_text(trace, event.last_token), event.last_kind)
+        own = join(" ", _cell(_text(trace, event.last_token), event.last_kind))
     loose = [
         join(" ", _draft_cell(trace, event, node))
         for node in range(len(event.draft))
         if node not in event.path
     ]
-    return tag("li", *kept, own, *loose)
+    return tag("li", *kept, *loose, own)
 
 
 def _draft_cell(trace: Trace, event: Round, node: int) -> Markup:
