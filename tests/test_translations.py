@@ -6,6 +6,7 @@ import string
 import pytest
 
 from specviz import words
+from specviz.cli import main
 from tests.words import ROOT, collected, languages, missing, updated
 
 PO = languages()
@@ -126,6 +127,19 @@ def test_what_a_trace_holds_in_english_is_retold(portuguese, held, told):
 def test_forms_of_a_number_follow_the_number(portuguese):
     assert words.ngettext("{n} round", "{n} rounds", 1).format(n=1) == "1 rodada"
     assert words.ngettext("{n} round", "{n} rounds", 2).format(n=2) == "2 rodadas"
+
+
+@pytest.mark.parametrize(
+    ("system", "said"), [("pt_BR.UTF-8", "nenhum prompt foi dado"), ("C", "no prompt was given")]
+)
+def test_the_command_line_speaks_the_language_of_the_system(capsys, monkeypatch, system, said):
+    monkeypatch.setenv("LC_ALL", system)
+    monkeypatch.delenv("LANGUAGE")
+    try:
+        assert main(["run"]) == 2
+    finally:
+        words.set_language("en")
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "specviz").rglob("*.js")), ids=lambda p: p.name)

@@ -23,6 +23,7 @@ from specviz.cli import (
     train,
 )
 from specviz.errors import SpecvizError
+from specviz.words import set_language
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -58,8 +59,15 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _asked() -> str:
+    """Return the language that the system speaks, in the order in which gettext looks."""
+    names = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+    return next(filter(None, (os.environ.get(name, "") for name in names)), "").split(":")[0]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 refused, 130 interrupted."""
+    set_language(_asked())
     args = parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = args.command
     terminal.forgive_encoding()

@@ -70,3 +70,7 @@ def show() -> None:
 def _choose() -> None:
     st.session_state[_CHOSEN] = st.session_state[_WIDGET]
     settle()
+    # A browser names a choice by its words, which it cannot find again among the new ones.
+    for key, value in st.session_state.items():
+        if isinstance(value, str | list | tuple):
+            st.session_state[key] = value
