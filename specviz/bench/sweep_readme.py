@@ -1,6 +1,6 @@
 """A sweep as the README shows it: one table in Markdown, two pictures as SVG."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from specviz.bench.gpu_plot import Chart
@@ -101,12 +101,12 @@ def verify_picture(results: Results) -> Chart:
 def speedup_picture(found: Sequence[Point]) -> Chart:
     """Return speedup over D for each scheme, all prompts, with plain decoding at 1."""
     whole = sorted((p for p in found if p.prompt_class == ALL), key=lambda p: p.cell.draft_length)
-    lines: dict[str, list[tuple[float, float]]] = {}
+    lines: dict[str, Line] = {}
     for p in whole:
-        known = lines.setdefault(title(p.cell.scheme), [])
-        known.append((float(p.cell.draft_length), p.speedup))
+        name = title(p.cell.scheme)
+        lines[name] = [*lines.get(name, ()), (float(p.cell.draft_length), p.speedup)]
     last = float(max(p.cell.draft_length for p in whole))
-    plain: Mapping[str, Line] = {title("none"): [(0.0, 1.0), (last, 1.0)]}
+    plain: dict[str, Line] = {title("none"): [(0.0, 1.0), (last, 1.0)]}
     return Chart(
         title="Speedup over D, measured, median over prompts",
         x_title="D, drafted tokens per round",

@@ -112,7 +112,9 @@ def _results(state: State, work: Work) -> None:
     samples, traces = list(work.log.results.samples), dict(work.log.traces)
     table(compare_table.columns(), compare_table.rows(points, samples, traces), reading)
     st.caption(literal(reading))
-    lines(compare_table.departures(points, traces))
+    told = [*compare_table.departures(points, traces), *compare_table.alarms(points, traces)]
+    if told:
+        lines(told)
     with st.expander(_("Why, scheme by scheme"), icon=":material/balance:", expanded=True):
         lines([judge(each).text for each in measured])
     _side_by_side(state, work)

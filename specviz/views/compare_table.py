@@ -5,6 +5,8 @@ from statistics import median
 
 from specviz.cost.reasons import title
 from specviz.events import LosslessReport
+from specviz.metrics.alarms import judge
+from specviz.metrics.summary import summarise
 from specviz.metrics.sweep import Point, Sample
 from specviz.traces.diff import compare
 from specviz.traces.schema import Trace
@@ -85,6 +87,19 @@ def departures(points: Sequence[Point], traces: Traces) -> list[str]:
         if p.same_text is False
         for prompt, trace in _parted(p.cell.scheme, traces)
     ]
+
+
+def alarms(points: Sequence[Point], traces: Traces) -> list[str]:
+    """Return what is wrong with a drafter over all prompts; that it is slow, the verdict says."""
+    found: list[str] = []
+    for scheme in (p.cell.scheme for p in points):
+        rounds = [r for (name, _prompt), trace in traces.items() if name == scheme
+                  for r in trace.rounds]  # fmt: skip
+        about_drafts = (
+            a for a in judge(summarise(rounds)) if a.kind in ("dead", "timid", "silent")
+        )
+        found += (f"{title(scheme)}: {alarm.sentence}" for alarm in about_drafts)
+    return found
 
 
 def _parted(scheme: str, traces: Traces) -> Iterator[tuple[str, Trace]]:

@@ -11,7 +11,7 @@ from specviz.bench.sweep_plan import Plan, Prompt
 from specviz.config import SamplingParams, SessionConfig
 from specviz.lossless import replay_plain
 from specviz.models.load import load
-from specviz.views.compare_table import columns, departures, rows, same_text
+from specviz.views.compare_table import alarms, columns, departures, rows, same_text
 from tests.cli.folders import write_model
 
 PROMPT = Prompt("a", "copy", "abab")
@@ -102,3 +102,17 @@ def test_a_run_whose_text_is_another_is_replayed(loaded, log):
     assert other.traces["ngram", "a"].lossless is not None
     assert other.traces["ngram", "a"].lossless.kind == "identical"
     assert log.traces["ngram", "a"].lossless is None
+
+
+def test_a_drafter_that_proposes_nothing_is_named(loaded):
+    prompt = Prompt("a", "chat", "abcdefg")
+    other = Memory()
+    list(Sweep(loaded, replace(PLAN, prompts=(prompt,)), other))
+    trace = other.traces["ngram", "a"]
+    empty = [r for r in trace.rounds if not len(r.draft)]
+    other.traces["ngram", "a"] = replace(trace, rounds=tuple(empty))
+    from specviz.bench.sweep_points import points
+
+    (said,) = alarms(points(other.results.samples, ())[-1:], other.traces)
+    assert said.startswith("n-gram: No proposals")
+    assert alarms(points(other.results.samples, ())[-1:], {}) == []
