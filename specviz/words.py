@@ -86,39 +86,35 @@ def retold(sentence: str) -> str:
 
     Itself, if no text of the catalogue makes it.
     """
-    if language() == SOURCE or (whole := _(sentence)) != sentence:
-        return sentence if language() == SOURCE else whole
-    for prefix, pattern, names, said in _patterns(language()):
-        if sentence.startswith(prefix) and (found := pattern.fullmatch(sentence)):
+    spoken = language()
+    if spoken == SOURCE or (whole := _(sentence)) != sentence:
+        return sentence if spoken == SOURCE else whole
+    for fixed, names, said in _pieces(spoken):
+        if not sentence.startswith(fixed[0]) or not sentence.endswith(fixed[-1]):
+            continue
+        if found := re.fullmatch("(.*?)".join(map(re.escape, fixed)), sentence, re.S):
             values = dict(zip(names, map(retold, found.groups()), strict=True))
-            return "".join(
-                text + (values.get(name, "") if name is not None else "")
-                for text, name, _spec, _conversion in Formatter().parse(said)
-            )
+            parts = Formatter().parse(said)
+            return "".join(text + values.get(name or "", "") for text, name, *_how in parts)
     return sentence
 
 
 @lru_cache
-def _patterns(language: str) -> list[tuple[str, re.Pattern[str], list[str], str]]:
-    """Return (how it begins, pattern, placeholders, translation) of texts, the most special first.
+def _pieces(language: str) -> list[tuple[list[str], list[str], str]]:
+    """Return (what stands between placeholders, their names, translation) of texts with some.
 
-    Texts that hold little besides placeholders are left out: anything would fit them.
+    The most special first. Texts of placeholders alone are left out: anything would fit them.
     """
     found = []
     for key, translation in _said(language).items():
         for text, said in zip(key.split("\0"), translation.split("\0"), strict=False):
-            parts = list(Formatter().parse(text))
-            names = [name for _text, name, _spec, _conversion in parts if name is not None]
+            parts = list(Formatter().parse(text)) if key and said else []
+            names = [name for _fixed, name, *_how in parts if name is not None]
             fixed = [part[0] for part in parts]
-            if key and said and names and len("".join(fixed)) > FIXED:
-                pattern = "".join(
-                    re.escape(p[0]) + ("(.*?)" if p[1] is not None else "") for p in parts
-                )
-                found.append(
-                    (len("".join(fixed)), fixed[0], re.compile(pattern, re.S), names, said)
-                )
-    found.sort(key=lambda each: -each[0])
-    return [each[1:] for each in found]
+            if names and len("".join(fixed)) > FIXED:
+                last = [""] if parts[-1][1] is not None else []
+                found.append((fixed + last, names, said))
+    return sorted(found, key=lambda each: -len("".join(each[0])))
 
 
 @lru_cache
