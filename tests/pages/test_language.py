@@ -14,6 +14,8 @@ from specviz.bench.sweep_plan import Plan, Prompt
 from specviz.models.device import device_name
 from specviz.models.load import load
 from specviz.traces.schema import Trace
+from specviz.ui import learn, traces
+from specviz.ui.hardware_link import SECTIONS
 from tests import pseudo
 from tests.pages.conftest import until
 
@@ -68,10 +70,7 @@ def section(test: AppTest, key: str, name: str) -> AppTest:
     return test
 
 
-HARDWARE = ("fit", "tiles", "operating", "buys", "serve", "mechanisms")
-
-
-@pytest.mark.parametrize("name", HARDWARE)
+@pytest.mark.parametrize("name", SECTIONS)
 def test_every_word_of_hardware_fit_is_in_the_catalogue(widened, known, quoted, name):
     assert pseudo.plain(page("hardware", lang=pseudo.NAME, section=name), known, quoted) == []
 
@@ -79,13 +78,13 @@ def test_every_word_of_hardware_fit_is_in_the_catalogue(widened, known, quoted, 
 def test_every_word_of_traces_is_in_the_catalogue(widened, known, quoted, tmp_path):
     test = page("traces", lang=pseudo.NAME)
     here = known | set(pseudo.WORD.findall(f"{tmp_path}/cache/traces"))  # the folder of kept runs
-    for name in ("library", "diff", "import"):
+    for name in traces.SECTIONS:
         assert pseudo.plain(section(test, "tr_section", name), here, quoted) == [], name
 
 
 def test_every_word_of_learn_is_in_the_catalogue(widened, known, quoted):
     test = page("learn", lang=pseudo.NAME)
-    for name in ("tour", "glossary", "clinic", "myths"):
+    for name in learn.SECTIONS:
         assert pseudo.plain(section(test, "ln_section", name), known, quoted) == [], name
     section(test, "ln_section", "tour")
     while not test.button(key="ln_next").disabled:
@@ -132,7 +131,9 @@ def data(model: Path, traces: Iterable[Trace]) -> set[str]:
     """Return the words of a page that this machine, the model's folder and its texts bring."""
     texts = {piece for trace in traces for piece in trace.pieces.values()}
     said = " ".join(text.decode("utf-8", "ignore") for text in texts)
-    return set(pseudo.WORD.findall(f"abab json gz {model} {device_name(torch.device('cpu'))} {said}"))
+    return set(
+        pseudo.WORD.findall(f"abab json gz {model} {device_name(torch.device('cpu'))} {said}")
+    )
 
 
 def test_words_outside_the_catalogue_are_found(widened, known, quoted, monkeypatch):
