@@ -81,12 +81,14 @@ def other(tmp_path, monkeypatch):
         said = (f'\nmsgid "{text}"\nmsgstr "{to}"\n' for text, to in pairs.items())
         (folder / "specviz.po").write_text(head + "".join(said), "utf-8")
         monkeypatch.setattr(words, "LOCALE", tmp_path)
-        words._catalogue.cache_clear()
+        for kept in (words._said, words._catalogue, words._pieces):
+            kept.cache_clear()
         words.set_language("xx")
 
     yield speak
     words.set_language("en")
-    words._catalogue.cache_clear()
+    for kept in (words._said, words._catalogue, words._pieces):
+        kept.cache_clear()
 
 
 def test_a_second_language_is_one_file(other):
