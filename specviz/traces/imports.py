@@ -6,12 +6,34 @@ and the contradiction is said.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from math import isfinite
 
 from specviz.errors import TraceError
+from specviz.traces.scalars import MAX_INT
 from specviz.words import _
 
 ROUNDED = 0.006  # what rounding a rate to whole percents can do
 TOLERANCE = 0.02  # of the identity 1 + sum of the rates per position = tokens per round
+
+
+def real(value: object) -> float | None:
+    """Return a number, or text that is one, as a float; None for NaN, infinity and all else."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def count(value: object) -> int | None:
+    """Return a count, or text that is one, as an int; None for all else."""
+    if isinstance(value, str):
+        fits = value.isascii() and value.isdecimal() and len(value) < len(str(MAX_INT))
+        return int(value) if fits else None
+    fits = isinstance(value, int) and not isinstance(value, bool)
+    return value if fits and isinstance(value, int) and 0 <= value <= MAX_INT else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 
 from specviz.errors import TraceError
-from specviz.traces.imports import EngineRun, written
+from specviz.traces.imports import EngineRun, count, real, written
 from specviz.words import _
 
 Found = Mapping[str, object]
 MOST = 10_000  # records of one file
 DEEP = 6  # levels below the top that are searched
+LONGEST = 1000  # tokens of one round that a histogram may speak of
 
 
 def read(text: str) -> Iterator[EngineRun]:
@@ -69,20 +70,28 @@ def _flags(data: object) -> list[bool]:
 
 def _whole(found: Found, name: str) -> int | None:
     value = found.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return None if isinstance(value, str) else count(value)
 
 
 def _real(found: Found, name: str) -> float | None:
     value = found.get(name)
-    fits = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if fits and isinstance(value, int | float) else None
+    return None if isinstance(value, str) else real(value)
 
 
 def _wholes(found: Found, name: str) -> tuple[int, ...]:
+    """Return a list of counts; none if one of them is none, as the others would change place."""
     value = found.get(name)
-    if not isinstance(value, list) or not all(isinstance(x, int) for x in value):
-        return ()
-    return tuple(value)
+    counts = [None if isinstance(x, str) else count(x) for x in _list(value)]
+    return tuple(n for n in counts if n is not None) if None not in counts else ()
+
+
+def _reals(value: object) -> tuple[float, ...]:
+    numbers = [None if isinstance(x, str) else real(x) for x in _list(value)]
+    return tuple(n for n in numbers if n is not None) if None not in numbers else ()
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _said(found: Found) -> tuple[tuple[str, str], ...]:
@@ -221,12 +230,11 @@ def _profile(found: Found, about: str) -> EngineRun:
     """Schema 1.0 of specdec_bench. Its histogram counts lengths, so 1 is "nothing accepted"."""
     counts, conditions = found.get("acceptance_length_histogram"), found.get("target_model")
     by_accepted = {
-        int(length) - 1: n
-        for length, n in (counts.items() if isinstance(counts, Mapping) else ())
-        if length.isdigit() and isinstance(n, int)
+        length - 1: _whole(counts, text) or 0
+        for text in (counts if isinstance(counts, Mapping) else ())
+        if (length := count(text)) and length <= LONGEST
     }
     histogram = tuple(by_accepted.get(a, 0) for a in range(max(by_accepted, default=-1) + 1))
-    rates = found.get("marginal_accept_rates")
     measured = found.get("measured") is not False
     return EngineRun(
         engine="speculation_profile.json",
@@ -235,9 +243,7 @@ def _profile(found: Found, about: str) -> EngineRun:
         rounds=sum(histogram) or None,
         draft_length=_whole(found, "num_speculative_tokens"),
         acceptance_length=_real(found, "mean_accept_length"),
-        per_position=tuple(float(x) for x in rates if isinstance(x, int | float))
-        if measured and isinstance(rates, list)
-        else (),
+        per_position=_reals(found.get("marginal_accept_rates")) if measured else (),
         histogram=histogram,
         said=_said(found),
     )
@@ -245,7 +251,7 @@ def _profile(found: Found, about: str) -> EngineRun:
 
 def _ours(found: Found, about: str) -> EngineRun:
     """A run that was imported and saved before."""
-    positions, flags, said = (found.get(n) for n in ("per_position", "from_draft", "said"))
+    flags, said = (found.get(n) for n in ("from_draft", "said"))
     words = {name: str(found.get(name) or "") for name in ("engine", "source", "rate_means")}
     return EngineRun(
         engine=words["engine"],
@@ -254,9 +260,7 @@ def _ours(found: Found, about: str) -> EngineRun:
         rate_means=words["rate_means"],
         acceptance_length=_real(found, "acceptance_length"),
         acceptance_rate=_real(found, "acceptance_rate"),
-        per_position=tuple(float(x) for x in positions if isinstance(x, int | float))
-        if isinstance(positions, list)
-        else (),
+        per_position=_reals(found.get("per_position")),
         from_draft=tuple(x is True for x in flags) if isinstance(flags, list) else (),
         said=_said(said) if isinstance(said, Mapping) else (),
         rounds=_whole(found, "rounds"),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from specviz.traces.imports import EngineRun
+from specviz.traces.imports import EngineRun, count, real
 
 _N = r"([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)"
 _LIST = r"\(?([0-9., ]*[0-9])\)?"
@@ -32,16 +32,16 @@ def read(text: str) -> Iterator[EngineRun]:
 
 def _vllm(found: "re.Match[str]", about: str) -> EngineRun:
     said = _pairs(found[1])
-    rate = said.get("Avg Draft acceptance rate", "").rstrip("%")
+    rate = real(said.get("Avg Draft acceptance rate", "").rstrip("%"))
     return EngineRun(
         engine="vLLM",
         source="log line",
         about=about,
-        acceptance_length=_float(said.get("Mean acceptance length")),
+        acceptance_length=real(said.get("Mean acceptance length")),
         accepted=_count(said.get("Accepted")),
         drafted=_count(said.get("Drafted")),
         per_position=_list(said.get("Per-position acceptance rate", "")),
-        acceptance_rate=None if not rate else round(float(rate) / 100, 6),
+        acceptance_rate=None if rate is None else round(rate / 100, 6),
         said=tuple(said.items()),
     )
 
@@ -58,8 +58,8 @@ def _sglang(found: "re.Match[str]", about: str) -> EngineRun:
         engine="SGLang",
         source="log line",
         about=about,
-        acceptance_length=float(found[1]),
-        acceptance_rate=_float(rest.get("accept rate")),
+        acceptance_length=real(found[1]),
+        acceptance_rate=real(rest.get("accept rate")),
         rate_means=_SGLANG_RATE if "accept rate" in rest else "",
         said=(("accept len", found[1]), *rest.items()),
     )
@@ -84,10 +84,10 @@ def _llama(found: "re.Match[str]", about: str) -> EngineRun:
         engine="llama.cpp",
         source="log line",
         about=about,
-        acceptance_rate=float(found[1]),
-        accepted=int(found[2]),
-        drafted=int(found[3]),
-        acceptance_length=float(length[1]) if length else None,
+        acceptance_rate=real(found[1]),
+        accepted=count(found[2]),
+        drafted=count(found[3]),
+        acceptance_length=real(length[1]) if length else None,
         per_position=_list(positions[1]) if positions else (),
         said=tuple(said),
     )
@@ -116,17 +116,15 @@ def _llama_statistics(found: "re.Match[str]", about: str) -> EngineRun:
     )
 
 
-def _float(text: str | None) -> float | None:
-    return float(text) if text else None
-
-
 def _count(text: str | None) -> int | None:
     found = re.match(r"[0-9]+", text or "")
-    return int(found[0]) if found else None
+    return count(found[0]) if found else None
 
 
 def _list(text: str) -> tuple[float, ...]:
-    return tuple(map(float, re.findall(_N, text)))
+    """Return the numbers; none if one of them is none, as the others would change place."""
+    numbers = [real(number) for number in re.split(r"[,\s]+", text.strip(" ,()")) if number]
+    return tuple(n for n in numbers if n is not None) if None not in numbers else ()
 
 
 _READERS: tuple[tuple["re.Pattern[str]", Callable[["re.Match[str]", str], EngineRun]], ...] = (

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from specviz.traces.imports import EngineRun
+from specviz.traces.imports import EngineRun, count, real
 
 _SAMPLE = re.compile(
     r"^([a-zA-Z_:][\w:]*)(?:\{(.*?)\})?\s+([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*$", re.IGNORECASE
@@ -30,9 +30,10 @@ def read(text: str) -> Iterator[EngineRun]:
     samples: dict[str, list[tuple[dict[str, str], float]]] = defaultdict(list)
     for line in text.splitlines():
         found = _SAMPLE.match(line.strip())
-        if found:
+        value = real(found[3]) if found else None
+        if found and value is not None:
             labels = dict(_LABEL.findall(found[2] or ""))
-            samples[found[1].removesuffix("_total")].append((labels, float(found[3])))
+            samples[found[1].removesuffix("_total")].append((labels, value))
     for engine, names in _COUNTERS.items():
         if any(name.startswith(names[0]) for name in samples):
             yield _counted(engine, names, samples)
@@ -76,7 +77,7 @@ def _sglang(samples: Samples) -> EngineRun:
 
 def _sum(samples: Samples, name: str) -> int | None:
     found = samples.get(name)
-    return int(sum(value for _labels, value in found)) if found else None
+    return count(int(sum(value for _labels, value in found))) if found else None
 
 
 def _last(samples: Samples, name: str) -> float | None:
@@ -89,8 +90,9 @@ def _positions(found: list[tuple[dict[str, str], float]]) -> tuple[float, ...]:
     counts: dict[int, float] = defaultdict(float)
     for labels, value in found:
         at = next((labels[name] for name in _POSITION if name in labels), "")
-        if at.isdecimal():
-            counts[int(at)] += value
+        place = count(at)
+        if place is not None:
+            counts[place] += value
     first = min(counts, default=0)
     ordered = [counts.get(first + i) for i in range(len(counts))]
     return tuple(n for n in ordered if n is not None) if None not in ordered else ()

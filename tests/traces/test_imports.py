@@ -247,6 +247,32 @@ def test_wrong_types_are_left_out_and_not_guessed():
     assert (run.rounds, run.accepted, run.histogram) == (None, None, ())
 
 
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SpecDecoding metrics: Mean acceptance length: abc, Avg Draft acceptance rate: nan%",
+        f"SpecDecoding metrics: Accepted: {LONG} tokens, Drafted: 3 tokens",
+        f"draft acceptance = {LONG} ({LONG} accepted / {LONG} generated)",
+        "acc per pos = (0.5, 1.2.3)",
+        "vllm:spec_decode_num_drafts_total 1e400\nvllm:spec_decode_num_draft_tokens_total 3",
+        "vllm:spec_decode_num_drafts_total 1.2.3\nvllm:spec_decode_num_draft_tokens_total 1e300",
+        '{"num_spec_steps": 2, "num_accepted_draft_tokens": -1, "mean_acceptance_length": NaN}',
+        f'{{"spec_verify_ct": 1, "spec_accept_length": {LONG[:400]}}}',
+        '{"schema_version": 1, "marginal_accept_rates": [0.5, null],'
+        ' "acceptance_length_histogram": {"\u00b2": 1, "99999999999": 1, "3": 2}}',
+    ],
+)
+def test_numbers_that_are_none_stay_empty_and_the_rest_is_read(text):
+    run = only(text)
+    shown = json.dumps([imports.as_json(run), imports.facts(run)], allow_nan=False)
+    assert "9" * 30 not in shown.replace(json.dumps(dict(run.said))[1:-1], "")
+    assert not run.per_position or all(0 <= rate <= 1 for rate in run.per_position)
+    assert len(run.histogram) < 10
+
+
 def test_no_field_is_filled_that_was_not_given():
     run = only({"avg_spec_accept_length": 2.0})
     assert imports.facts(run) == [("acceptance_length", "2")]
