@@ -14,6 +14,7 @@ from specviz.traces.schema import Trace
 from specviz.words import _
 
 How = Literal["measured", "published", "worked out"]
+Timed = tuple[float, Trace]  # a run behind its speedup
 
 CODESIGN = "NVIDIA Technical Blog, 2 Sep 2026, Co-Designing AI Models Using Speculative Decoding"
 DFLASH = "DFlash, arXiv:2602.06036"
@@ -48,10 +49,13 @@ def cards(recordings: Mapping[str, Trace]) -> tuple[Card, ...]:
 
 
 def _where(trace: Trace) -> str:
-    env = trace.environment
+    env, config = trace.environment, trace.config
     text = _("recording {title}, {device}, {dtype}, {date}, batch 1")
     return text.format(
-        title=_(trace.title), device=env.device_name, dtype=env.dtype, date=trace.created[:10]
+        title=f"{_(trace.title)} ({config.scheme}, D = {config.draft_length})",
+        device=env.device_name,
+        dtype=env.dtype,
+        date=trace.created[:10],
     )
 
 
@@ -64,10 +68,9 @@ def _measured(runs: list[Trace]) -> tuple[Card, ...]:
     timed = [(gain, trace) for trace in runs if (gain := _gain(trace)) is not None]
     if not timed:
         return ()
-    (low, slow), (high, fast) = min(timed, key=_first), max(timed, key=_first)
+    (low, slow), (high, fast) = _apart(timed)
+    gain, dear = min(timed, key=_kept)
     s = summarise(fast.rounds)
-    kept = s.accepted / s.rounds
-    length = s.acceptance_length or 0.0
     return (
         Card(
             myth=_("Speculative decoding makes this model N times faster."),
@@ -82,7 +85,7 @@ def _measured(runs: list[Trace]) -> tuple[Card, ...]:
             myth=_("E[L] is how many drafts the target accepts."),
             fact=_("E[L] also counts the token the target adds itself, so it begins at 1."),
             number=_("{kept} accepted per round, E[L] = {length}").format(
-                kept=f"{kept:.2f}", length=f"{length:.2f}"
+                kept=f"{s.accepted / s.rounds:.2f}", length=_length(fast)
             ),
             how="measured",
             source=_where(fast),
@@ -91,16 +94,35 @@ def _measured(runs: list[Trace]) -> tuple[Card, ...]:
             myth=_("E[L] is the speedup."),
             fact=_("A round is dearer than a plain pass: drafting and the wider pass cost time."),
             number=_("E[L] = {length}, speedup {gain}").format(
-                length=f"{length:.2f}", gain=f"{high:.2f}x"
+                length=_length(dear), gain=f"{gain:.2f}x"
             ),
             how="measured",
-            source=_where(fast),
+            source=_where(dear),
         ),
     )
 
 
-def _first(pair: tuple[float, Trace]) -> float:
+def _apart(timed: list[Timed]) -> tuple[Timed, Timed]:
+    """The slowest and the fastest run of one drafter at one D: where prompts differ most."""
+    alike: dict[tuple[str, int], list[Timed]] = {}
+    for each in timed:
+        config = each[1].config
+        alike.setdefault((config.scheme, config.draft_length), []).append(each)
+    pairs = [(min(runs, key=_first), max(runs, key=_first)) for runs in alike.values()]
+    return max(pairs, key=lambda pair: pair[1][0] / pair[0][0])
+
+
+def _first(pair: Timed) -> float:
     return pair[0]
+
+
+def _kept(pair: Timed) -> float:
+    """The part of E[L] that is left as speedup."""
+    return pair[0] / (summarise(pair[1].rounds).acceptance_length or 1.0)
+
+
+def _length(trace: Trace) -> str:
+    return f"{summarise(trace.rounds).acceptance_length or 0.0:.2f}"
 
 
 def _worked_out(runs: list[Trace]) -> tuple[Card, ...]:

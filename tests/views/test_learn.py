@@ -1,5 +1,6 @@
 """Tour, clinic, glossary and myths: every sentence is about the run it is computed on."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -131,3 +132,15 @@ def test_measured_cards_follow_the_recordings():
     }
     assert before != [card.number for card in cards(slower) if card.how == "measured"]
     assert not [card for card in cards({}) if card.how == "measured"]
+
+
+def test_cards_on_measured_gains_hold_for_the_runs_they_name():
+    known = {name: load(recordings.path(name)) for name in recordings.names()}
+    by_myth = {card.myth: card for card in cards(known)}
+    alone = {name: trace for name, trace in known.items() if trace.config.scheme == "ngram"}
+    gains = by_myth["Speculative decoding makes this model N times faster."]
+    assert "same drafter" in gains.fact
+    assert gains.number in {card.number for card in cards(alone)}, "n-gram runs differ most"
+    shown = by_myth["E[L] is the speedup."].number
+    length, speedup = (float(text) for text in re.findall(r"[0-9]+\.[0-9]+", shown))
+    assert speedup < 0.8 * length, "an example that looks like the myth teaches it"
