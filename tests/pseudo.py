@@ -44,6 +44,7 @@ _NAMES = """
     English Português specviz SmolLM Instruct Intel Xeon Processor cpu bfloat float T_target T_draft
     T_verify TARGET DRAFT DFlash DSpark EAGLE MTP vLLM SGLang TensorRT LLM llama cpp python API NeMo
     Spec-Bench DeepSpec LM Studio mlx vlm max_tokens rejected whitespace mono
+    sm_ BLOCK_M mma sync wgmma tcgen cta_group
     NVIDIA Technical Blog, Sep Jun table, Co-Designing AI Models Using Speculative Decoding, on
     Blackwell, arXiv, vllm-project
 """

@@ -192,7 +192,7 @@ def _chart(
         ),
         tooltip=[
             alt.Tooltip("line:N", title=" "),
-            alt.Tooltip("rows:Q"),
+            alt.Tooltip("rows:Q", title=x_title),
             alt.Tooltip("value:Q", format=".3g", title=y_title),
         ],
     )
