@@ -3,6 +3,7 @@
 import pytest
 
 from specviz import recordings
+from specviz.models.load import load as load_model
 from specviz.notebook.exercises import (
     costs,
     decisions,
@@ -176,19 +177,22 @@ def test_counts_of_a_run(chat):
     assert "Count the rounds" in costs.passes(7, chat).reason
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        (134.5, "two bytes"),
-        (538, "16 bits"),
-        (269_030_016, "millions of bytes"),
-        (2152, "megabits"),
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_megabytes_of_a_pass_are_those_of_the_dtype_it_is_held_in(
+    embedded_model, monkeypatch, dtype
+):
+    held = load_model(dtype=dtype)
+    monkeypatch.setattr(costs, "model", lambda: held)
+    size = {"bfloat16": 2, "float32": 4}[dtype]
+    assert costs.megabytes(134.5 * size)
+    for answer, reason in (
+        (134.5, f"here each has {size} bytes"),
+        (134.5 * (6 - size), f"{8 * size} bits"),
+        (134_515_008 * size, "millions of bytes"),
+        (134.5 * 8 * size, "megabits"),
         (98, "Multiply"),
-    ],
-)
-def test_megabytes_of_a_pass(embedded_model, answer, reason):
-    assert costs.megabytes(269)
-    assert reason in costs.megabytes(answer).reason
+    ):
+        assert reason in costs.megabytes(answer).reason
 
 
 @pytest.mark.parametrize("nothing", [..., None, lambda *given: ..., lambda *given: None])

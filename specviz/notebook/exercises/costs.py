@@ -5,10 +5,10 @@ from math import isclose
 
 from specviz.notebook.exercises import Verdict, exercise, right, wrong
 from specviz.notebook.passes import weight_count
+from specviz.notebook.runs import model
 from specviz.traces.schema import Trace
 from specviz.words import _
 
-BYTES = 2  # of a bfloat16
 MEGA = 1e6
 
 
@@ -30,18 +30,20 @@ def passes(answer: int, trace: Trace) -> Verdict:
 
 @exercise
 def megabytes(answer: float) -> Verdict:
-    """Compare with two bytes for each weight."""
-    weights = weight_count() / MEGA
-    if isclose(answer, weights * BYTES, rel_tol=0.03):
+    """Compare with the bytes of all weights, in the dtype in which the model is held here."""
+    weights, size = weight_count() / MEGA, model().target.dtype.itemsize
+    if isclose(answer, weights * size, rel_tol=0.03):
         return right(_("Every weight is used once for each token, so each pass reads all of them."))
-    if isclose(answer, weights, rel_tol=0.03):
-        return wrong(_("That is the number of weights, in millions. A bfloat16 has two bytes."))
-    if isclose(answer, weights * 4, rel_tol=0.03):
-        return wrong(_("A bfloat16 has 16 bits, that is two bytes; four are a float32."))
-    if isclose(answer, weights * BYTES * MEGA, rel_tol=0.03):
+    if isclose(answer, weights * size * MEGA, rel_tol=0.03):
         return wrong(_("Those are bytes; the question asks for MB, millions of bytes."))
-    if isclose(answer, weights * 16, rel_tol=0.03):
+    if isclose(answer, weights * size * 8, rel_tol=0.03):
         return wrong(_("Those are megabits: eight bits make one byte."))
+    if isclose(answer, weights, rel_tol=0.03):
+        text = _("That is the number of weights, in millions; here each has {size} bytes.")
+        return wrong(text.format(size=size))
+    if any(isclose(answer, weights * other, rel_tol=0.03) for other in (2, 4)):
+        text = _("Here a weight has {bits} bits, that is {size} bytes.")
+        return wrong(text.format(bits=8 * size, size=size))
     text = _("Multiply {weights:.1f} million weights by the bytes of one. You said {answer:g} MB.")
     return wrong(text.format(weights=weights, answer=answer))
 
