@@ -1,5 +1,11 @@
-"""Make the recordings that come with the program: `python -m specviz.bench.record [NAME ...]`."""
+"""Make the recordings that come with the program: `python -m specviz.bench.record [NAME ...]`.
 
+With `--sweep LOG NAME` the log of a finished sweep, or its folder, becomes the recording NAME.
+"""
+
+import argparse
+import gzip
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +14,12 @@ from pathlib import Path
 from specviz import recordings
 from specviz.bench import prompts
 from specviz.bench.runner import Request, run
+from specviz.bench.sweep_log import FILE, read, records
 from specviz.config import DrafterOptions, SamplingParams, SessionConfig
+from specviz.errors import ConfigError
 from specviz.models.load import Loaded, load
 from specviz.traces.store import save
+from specviz.words import _
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,43 @@ def record(loaded: Loaded, recording: Recording, folder: Path) -> Path:
     return file
 
 
+def record_sweep(log: Path, name: str, folder: Path) -> Path:
+    """Pack the log of a sweep; its lines lose the name of their trace and nothing else.
+
+    Raises:
+        ConfigError: it is no log of a sweep, or holds no point.
+    """
+    log = log / FILE if log.is_dir() else log
+    found = read(log)
+    if all(sample.cell.scheme == "none" for sample in found.samples):
+        raise ConfigError(_("{file} holds no point of a sweep yet").format(file=log))
+    lines = (line | {"trace": ""} if "trace" in line else line for line in records(log))
+    text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}{recordings.SWEEP_SUFFIX}"
+    file.write_bytes(gzip.compress(text.encode(), mtime=0))  # the same log, the same file
+    return file
+
+
 def main(argv: Sequence[str]) -> None:
     """Make the recordings named, or all, in the folder of those that come with the program."""
-    folder = recordings.FOLDER
+    parser = argparse.ArgumentParser(prog="python -m specviz.bench.record")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--sweep", type=Path, metavar="LOG", help="a sweep.jsonl, or its folder")
+    args = parser.parse_args(argv)
+    if args.sweep is not None:
+        if len(args.names) != 1:
+            parser.error("--sweep takes one NAME")
+        tell(record_sweep(args.sweep, args.names[0], recordings.SWEEPS))
+        return
     loaded = load()
-    for recording in (r for r in RECORDINGS if not argv or r.name in argv):
-        file = record(loaded, recording, folder)
-        sys.stderr.write(f"{file} ({file.stat().st_size // 1000} kB)\n")
+    for recording in (r for r in RECORDINGS if not args.names or r.name in args.names):
+        tell(record(loaded, recording, recordings.FOLDER))
+
+
+def tell(file: Path) -> None:
+    """Say what was written."""
+    sys.stderr.write(f"{file} ({file.stat().st_size / 1000:.1f} kB)\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The file of a sweep: one line per measurement, only ever appended to, so a kill loses nothing."""
 
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -148,13 +150,13 @@ class Folder:
 
 
 def read(file: Path) -> Results:
-    """Return what a file holds; a line that was cut short or is damaged is skipped.
+    """Return what a file holds, gzipped or not; a line that was cut short is skipped.
 
     Raises:
         ConfigError: It is no file of a sweep.
     """
     results = Results()
-    for record in _records(file):
+    for record in records(file):
         kind = record.pop("kind", "")
         try:
             if kind == "head":
@@ -173,15 +175,27 @@ def read(file: Path) -> Results:
     return results
 
 
-def _records(file: Path) -> Iterator[dict[str, Json]]:
-    with file.open("rb") as lines:
-        for line in lines:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                yield record
+def records(file: Path) -> Iterator[dict[str, Json]]:
+    """Yield every line that is whole, as it was written."""
+    for line in _lines(file):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    if file.suffix != ".gz":
+        with file.open("rb") as lines:
+            yield from lines
+        return
+    packed = file.read_bytes()
+    try:
+        yield from gzip.decompress(packed).splitlines()
+    except (OSError, EOFError, zlib.error):
+        return  # nothing of it can be trusted
 
 
 def missing(task: Task, results: Results) -> bool:

@@ -1,4 +1,4 @@
-"""Traces that come with the program, each with its device, versions and date inside.
+"""Traces and sweeps that come with the program, each with its device, versions and date inside.
 
 They are made by `python -m specviz.bench.record`.
 """
@@ -10,11 +10,17 @@ from specviz.words import _
 
 FOLDER = Path(__file__).parent
 SUFFIX = ".json.gz"
+SWEEPS, SWEEP_SUFFIX = FOLDER / "sweeps", ".jsonl.gz"  # logs of sweeps, without traces
 
 
 def names() -> tuple[str, ...]:
     """Return the names of the recordings, in alphabetical order."""
     return tuple(sorted(file.name.removesuffix(SUFFIX) for file in FOLDER.glob(f"*{SUFFIX}")))
+
+
+def sweeps() -> tuple[Path, ...]:
+    """Return the files of the recorded sweeps, in alphabetical order; there may be none."""
+    return tuple(sorted(SWEEPS.glob(f"*{SWEEP_SUFFIX}")))
 
 
 def path(name: str) -> Path:

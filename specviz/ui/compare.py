@@ -124,6 +124,7 @@ def _side_by_side(state: State, work: Work) -> None:
     assert isinstance(work.log, Memory)
     known = dict(work.log.traces)
     prompts = list(dict.fromkeys(p for scheme, p in known if scheme != compare_table.PLAIN))
+    assert work.plan is not None  # only Sweep shows recordings
     titles = {prompt.id: _(prompt.title) for prompt in work.plan.prompts}
     if not prompts:
         return

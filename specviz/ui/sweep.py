@@ -7,7 +7,7 @@ import streamlit as st
 
 from specviz.bench.sweep_log import FILE, Folder, default_folder
 from specviz.errors import SpecvizError
-from specviz.ui import address, opening, sweep_results
+from specviz.ui import address, opening, sweep_recorded, sweep_results
 from specviz.ui.messages import literal
 from specviz.ui.state import State, current
 from specviz.ui.sweep_inputs import LINK, Asked, sidebar
@@ -45,11 +45,12 @@ def pace(work: Work | None) -> float | None:
 def _live(state: State, asked: Asked, interval: float | None) -> None:
     work = _work(state, asked)
     _buttons(state, asked, work)
-    if work is not None:
-        progress(work)
-        sweep_results.show(state, work)
-    else:
-        st.info(_("Nothing is measured for these settings yet. Start shows points as they come."))
+    shown = work or sweep_recorded.recorded()
+    if work is None:
+        sweep_recorded.say(shown)
+    if shown is not None:
+        progress(shown)
+        sweep_results.show(state, shown)
     if pace(work) != interval:
         st.rerun()
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from specviz.metrics.sweep import Point
     from specviz.ui.runner import Engine
 
-Status = Literal["queued", "running", "done", "stopped", "failed"]
+Status = Literal["queued", "running", "done", "stopped", "failed", "recorded"]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Work:
     """One sweep of this tab. Its log grows by one thread; the rest is replaced whole."""
 
-    plan: Plan
+    plan: Plan | None  # None: a recording, which never runs
     log: "Log"
     spec: str = DEFAULT
     status: Status = "queued"
@@ -65,6 +65,7 @@ class Work:
         """Measure everything that is missing; called by the engine thread."""
         from specviz.bench.sweep import Sweep
 
+        assert self.plan is not None
         self.status = "running"
         began = time.monotonic()
         try:

@@ -54,10 +54,11 @@ def _where(results: Results, work: Work) -> None:
     assert head is not None
     text = _("{how} on {device}, {dtype}, {threads} threads · {model} · {tokens} tokens · {date}")
     env = head.environment
+    how = _("live") if work.active else _("measured")
     st.caption(
         literal(
             text.format(
-                how=_("live") if work.active else _("measured"),
+                how=_("recorded") if work.status == "recorded" else how,
                 device=env.device_name,
                 dtype=env.dtype,
                 threads=env.threads,
@@ -82,7 +83,7 @@ def _over_length(state: State, work: Work, points: Sequence[Point], own: int) ->
     )
     shown = [p for p in points if p.cell.group_size == own and p.prompt_class == (chosen or ALL)]
     shown.sort(key=lambda p: (p.cell.scheme, p.cell.draft_length))
-    picked = draw(speedup_chart(shown), pick=PICK)
+    picked = draw(speedup_chart(shown), pick=PICK if any(p.traces for p in shown) else "")
     _open_picked(state, work, picked)
     _open_by_name(state, work, shown)
     draw(length_chart(shown))

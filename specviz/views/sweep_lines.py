@@ -1,6 +1,7 @@
 """A sweep over D: measured speedup with its interval and the model beside it, and E[L]."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import altair as alt
 
@@ -29,9 +30,10 @@ def speedup_chart(points: Sequence[Point]) -> Drawn:
         color=look.color,
         opacity=alt.condition(shown, alt.value(1.0), alt.value(0.15)),
     )
+    hand: Literal["pointer", "default"] = "pointer" if any(p.traces for p in points) else "default"
     y = alt.Y("speedup:Q", title=_("measured speedup"), scale=alt.Scale(zero=False, padding=8))
     dots = (
-        base.mark_point(filled=True, size=80, cursor="pointer")
+        base.mark_point(filled=True, size=80, cursor=hand)
         .encode(x="place:Q", y=y, shape=look.shape, tooltip=_tooltip())
         .add_params(alt.selection_point(name=PICK, fields=["trace"], empty=False))
     )
