@@ -229,9 +229,10 @@ def _lm_studio(found: Found, about: str) -> EngineRun:
 def _profile(found: Found, about: str) -> EngineRun:
     """Schema 1.0 of specdec_bench. Its histogram counts lengths, so 1 is "nothing accepted"."""
     counts, conditions = found.get("acceptance_length_histogram"), found.get("target_model")
+    known: Found = counts if isinstance(counts, Mapping) else {}
     by_accepted = {
-        length - 1: _whole(counts, text) or 0
-        for text in (counts if isinstance(counts, Mapping) else ())
+        length - 1: _whole(known, text) or 0
+        for text in known
         if (length := count(text)) and length <= LONGEST
     }
     histogram = tuple(by_accepted.get(a, 0) for a in range(max(by_accepted, default=-1) + 1))
