@@ -1,6 +1,7 @@
 """Checks of notebooks 1 to 6: right answers pass, typical wrong ones are told why."""
 
 import pytest
+import torch
 
 from specviz import recordings
 from specviz.models.load import load as load_model
@@ -193,6 +194,21 @@ def test_megabytes_of_a_pass_are_those_of_the_dtype_it_is_held_in(
         (98, "Multiply"),
     ):
         assert reason in costs.megabytes(answer).reason
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (lambda: lookup.lookup(lambda *given: undefined), "raised NameError"),  # noqa: F821
+        (lambda: lookup.lookup(lambda *given: [][3]), "raised IndexError"),
+        (lambda: draft_models.unread(torch.ones(2)), "raised RuntimeError"),
+        (lambda: lengths.speedup(lambda *given: 1 / 0), "raised ZeroDivisionError"),
+        (lambda: decisions.accept(7), "raised TypeError"),
+    ],
+)
+def test_an_answer_that_raises_is_told_what_it_raised(verdict, reason):
+    assert verdict().state == "wrong"
+    assert reason in verdict().reason
 
 
 @pytest.mark.parametrize("nothing", [..., None, lambda *given: ..., lambda *given: None])

@@ -16,6 +16,11 @@ from specviz.words import _
 P = ParamSpec("P")
 T = TypeVar("T")
 State = Literal["right", "wrong", "open"]
+# What an answer may raise by mistake; torch says RuntimeError where numpy says ValueError.
+RAISED = (
+    *(ArithmeticError, LookupError, TypeError, ValueError),
+    *(AttributeError, NameError, RuntimeError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ def exercise(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
             return Verdict("open", _("Not answered yet: your function returns `...` or nothing."))
         except SpecvizError as error:
             return wrong(str(error))
-        except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        except RAISED as error:
             text = _("Your answer raised {kind}: {message}")
             return wrong(text.format(kind=type(error).__name__, message=error))
 
