@@ -81,9 +81,10 @@ def show(trace: Trace, key: str) -> None:
     hidden = trace.redacted or st.toggle(
         _("Leave the prompt out"),
         key="tr_redact",
-        help=_("What the output or a draft copied from the prompt is still there."),
         persist_state="session",
     )
+    if hidden:
+        st.caption(_("What the output or a draft copied from the prompt is still there."))
     st.caption(form.note)
     given = redact(trace) if hidden and not trace.redacted else trace
     st.download_button(

@@ -87,6 +87,7 @@ def test_every_kind_of_file_can_be_saved_and_markdown_is_shown(page):
     assert "#### First divergence" in page.test.code[0].value
     page.set("toggle", "tr_redact", True)
     assert "#### Prompt\n\nleft out" in page.test.code[0].value
+    assert "a draft copied from the prompt is still there" in page.text
 
 
 def test_two_runs_follow_one_slider_from_their_first_difference(page):
