@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from specviz.errors import TraceError
 from specviz.traces.imports import EngineRun, count, real, written
-from specviz.words import _
+from specviz.words import _, later
 
 Found = Mapping[str, object]
 MOST = 10_000  # records of one file
@@ -22,7 +22,7 @@ def read(text: str) -> Iterator[EngineRun]:
     for number, data in enumerate(_values(text)):
         if number >= MOST:
             return
-        yield from _search(data, f"record {number + 1}", 0)
+        yield from _search(data, later("record {n}").format(n=number + 1), 0)
 
 
 def _values(text: str) -> Iterator[object]:
@@ -107,7 +107,7 @@ def _said(found: Found) -> tuple[tuple[str, str], ...]:
 def _vllm(found: Found, about: str) -> EngineRun:
     return EngineRun(
         engine="vLLM",
-        source="response",
+        source=later("response"),
         about=about,
         rounds=_whole(found, "num_spec_steps"),
         drafted=_whole(found, "num_draft_tokens"),
@@ -126,7 +126,7 @@ def _sglang(found: Found, about: str) -> EngineRun:
     rate = _real(found, "spec_accept_rate")
     return EngineRun(
         engine="SGLang",
-        source="response",
+        source=later("response"),
         about=about,
         rounds=_whole(found, "spec_verify_ct"),
         drafted=_whole(found, "spec_num_proposed_drafts"),
@@ -143,8 +143,8 @@ def _sglang(found: Found, about: str) -> EngineRun:
 def _sglang_server(found: Found, about: str) -> EngineRun:
     return EngineRun(
         engine="SGLang",
-        source="server information",
-        about="the whole server since its start",
+        source=later("server information"),
+        about=later("the whole server since its start"),
         acceptance_length=_real(found, "avg_spec_accept_length"),
         said=(("avg_spec_accept_length", written(found["avg_spec_accept_length"])),),
     )
@@ -154,7 +154,7 @@ def _tensorrt(found: Found, about: str) -> EngineRun:
     """Its length counts the bonus and leaves out requests without a draft."""
     return EngineRun(
         engine="TensorRT-LLM",
-        source="iteration statistics",
+        source=later("iteration statistics"),
         about=about,
         rounds=_whole(found, "numRequestsWithDraftTokens"),
         drafted=_whole(found, "numDraftTokens"),
@@ -168,7 +168,7 @@ def _tensorrt_recorder(found: Found, about: str) -> EngineRun:
     histogram = _wholes(found, "accepted_draft_hist")
     return EngineRun(
         engine="TensorRT-LLM",
-        source="DFlash recorder",
+        source=later("DFlash recorder"),
         about=about,
         rounds=sum(histogram),
         accepted=sum(a * n for a, n in enumerate(histogram)),
@@ -181,7 +181,7 @@ def _tensorrt_recorder(found: Found, about: str) -> EngineRun:
 def _llama(found: Found, about: str) -> EngineRun:
     return EngineRun(
         engine="llama.cpp",
-        source="response",
+        source=later("response"),
         about=about,
         drafted=_whole(found, "draft_n"),
         accepted=_whole(found, "draft_n_accepted"),
@@ -193,7 +193,7 @@ def _llama(found: Found, about: str) -> EngineRun:
 def _mlx_vlm(found: Found, about: str) -> EngineRun:
     return EngineRun(
         engine="mlx-vlm",
-        source="response",
+        source=later("response"),
         about=about,
         rounds=_whole(found, "rounds"),
         accepted=_whole(found, "accepted"),
@@ -205,7 +205,7 @@ def _mlx_vlm(found: Found, about: str) -> EngineRun:
 def _mlx_lm(flags: list[bool], about: str) -> EngineRun:
     return EngineRun(
         engine="mlx-lm",
-        source="response",
+        source=later("response"),
         about=about,
         output_tokens=len(flags),
         accepted=sum(flags),
@@ -217,7 +217,7 @@ def _mlx_lm(flags: list[bool], about: str) -> EngineRun:
 def _lm_studio(found: Found, about: str) -> EngineRun:
     return EngineRun(
         engine="LM Studio",
-        source="response",
+        source=later("response"),
         about=about,
         accepted=_whole(found, "acceptedDraftTokensCount"),
         drafted=_whole(found, "totalDraftTokensCount"),
@@ -239,7 +239,7 @@ def _profile(found: Found, about: str) -> EngineRun:
     measured = found.get("measured") is not False
     return EngineRun(
         engine="speculation_profile.json",
-        source="profile" if measured else "profile that says nothing was measured",
+        source=later("profile") if measured else later("profile that says nothing was measured"),
         about=" · ".join(str(x) for x in (found.get("method"), conditions) if x) or about,
         rounds=sum(histogram) or None,
         draft_length=_whole(found, "num_speculative_tokens"),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from specviz.traces.imports import EngineRun, count, real
+from specviz.words import later
 
 _N = r"([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)"
 _LIST = r"\(?([0-9., ]*[0-9])\)?"
@@ -26,7 +27,7 @@ def read(text: str) -> Iterator[EngineRun]:
         for pattern, reader in _READERS:
             found = pattern.search(line)
             if found:
-                yield reader(found, f"line {number}")
+                yield reader(found, later("line {n} of the text").format(n=number))
                 break
 
 
@@ -35,7 +36,7 @@ def _vllm(found: "re.Match[str]", about: str) -> EngineRun:
     rate = real(said.get("Avg Draft acceptance rate", "").rstrip("%"))
     return EngineRun(
         engine="vLLM",
-        source="log line",
+        source=later("log line"),
         about=about,
         acceptance_length=real(said.get("Mean acceptance length")),
         accepted=_count(said.get("Accepted")),
@@ -56,7 +57,7 @@ def _sglang(found: "re.Match[str]", about: str) -> EngineRun:
     rest = dict(re.findall(rf"(accept rate|cap len|block accept len): {_N}", found[2]))
     return EngineRun(
         engine="SGLang",
-        source="log line",
+        source=later("log line"),
         about=about,
         acceptance_length=real(found[1]),
         acceptance_rate=real(rest.get("accept rate")),
@@ -82,7 +83,7 @@ def _llama(found: "re.Match[str]", about: str) -> EngineRun:
         said.append(("acceptance rate per position", positions[1]))
     return EngineRun(
         engine="llama.cpp",
-        source="log line",
+        source=later("log line"),
         about=about,
         acceptance_rate=real(found[1]),
         accepted=count(found[2]),
@@ -96,7 +97,7 @@ def _llama(found: "re.Match[str]", about: str) -> EngineRun:
 def _llama_positions(found: "re.Match[str]", about: str) -> EngineRun:
     return EngineRun(
         engine="llama.cpp",
-        source="log line",
+        source=later("log line"),
         about=about,
         per_position=_list(found[1]),
         said=(("acc per pos", found[1]),),
@@ -107,7 +108,7 @@ def _llama_statistics(found: "re.Match[str]", about: str) -> EngineRun:
     rest = dict(re.findall(r"#(gen drafts|acc drafts|gen tokens|acc tokens) = *([0-9]+)", found[3]))
     return EngineRun(
         engine="llama.cpp",
-        source="log line",
+        source=later("log line"),
         about=f"{about}, {found[1]}",
         rounds=_count(rest.get("gen drafts")),
         drafted=_count(rest.get("gen tokens")),

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from specviz.traces.imports import EngineRun, count, real
+from specviz.words import later
 
 _SAMPLE = re.compile(
     r"^([a-zA-Z_:][\w:]*)(?:\{(.*?)\})?\s+([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*$", re.IGNORECASE
@@ -50,7 +51,7 @@ def _counted(engine: str, names: tuple[str, str, str, str], samples: Samples) ->
     length = _last(samples, prefix + "acceptance_length")
     return EngineRun(
         engine=engine,
-        source="metrics",
+        source=later("metrics"),
         about=_WHOLE,
         rounds=rounds,
         drafted=drafted,
@@ -66,8 +67,8 @@ def _sglang(samples: Samples) -> EngineRun:
     rate = _last(samples, "sglang:spec_accept_rate")
     return EngineRun(
         engine="SGLang",
-        source="metrics",
-        about="the last interval",
+        source=later("metrics"),
+        about=later("the last interval"),
         acceptance_length=_last(samples, "sglang:spec_accept_length"),
         acceptance_rate=rate,
         rate_means="" if rate is None else "accepted / (rounds x (num_draft_tokens - 1))",

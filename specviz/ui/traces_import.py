@@ -11,7 +11,7 @@ from specviz.ui.run import Run
 from specviz.ui.state import State
 from specviz.ui.table import table
 from specviz.ui.traces_library import say
-from specviz.words import _
+from specviz.words import _, retold
 
 GZIP = b"\x1f\x8b"
 EXAMPLE = "draft acceptance = 0.64479 (167 accepted / 259 generated), ..."  # of llama.cpp
@@ -98,7 +98,8 @@ def _runs(runs: tuple[EngineRun, ...]) -> None:
 
 
 def _run(run: EngineRun) -> None:
-    st.markdown(f"**{literal(run.engine)}** · {literal(run.source)} · {literal(run.about)}")
+    about = ", ".join(map(retold, run.about.split(", ")))
+    st.markdown(f"**{literal(run.engine)}** · {literal(retold(run.source))} · {literal(about)}")
     rows = [(name, value, _("said by the engine")) for name, value in imports.facts(run)]
     rows += [
         (each.name, f"{each.value:.4g}", _("worked out: {how}").format(how=each.formula))

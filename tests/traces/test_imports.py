@@ -86,7 +86,7 @@ def test_the_log_line_of_vllm_keeps_every_number():
 
 def test_a_log_with_other_lines_yields_one_run_for_each_line_about_drafts():
     runs = read(f"starting\n{VLLM}\nsomething else\n{VLLM}\n")
-    assert [run.about for run in runs] == ["line 2", "line 4"]
+    assert [run.about for run in runs] == ["line 2 of the text", "line 4 of the text"]
 
 
 PAGE = """# HELP vllm:spec_decode_num_drafts_total Number of rounds.
