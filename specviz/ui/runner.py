@@ -4,8 +4,11 @@ Commands are queued and done one after another. A new run cancels the one at wor
 rounds; stopping takes effect before the next round starts.
 """
 
+import atexit
 import queue
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from specviz.session import DecodeSession
 
 PLAIN = "none"  # the scheme without a drafter
+GRACE = 10.0  # seconds that the end of the program waits for what cannot be cancelled
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +56,7 @@ class Engine:
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="specviz-engine", daemon=True)
         self._thread.start()
+        _ENGINES.add(self)
 
     @property
     def busy(self) -> bool:
@@ -263,3 +268,16 @@ class Engine:
         run.pieces.update(trace.pieces)
         run.undraftable.update(trace.undraftable)
         run.head = replace(trace, rounds=())
+
+
+_ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """Let threads come to rest: one that is inside torch when Python ends aborts the process."""
+    engines, until = list(_ENGINES), time.monotonic() + GRACE
+    for engine in engines:
+        engine.close()
+    for engine in engines:
+        engine._thread.join(max(0.0, until - time.monotonic()))
