@@ -8,7 +8,7 @@ import streamlit as st
 from specviz.drafters import SCHEMES, describe
 from specviz.ui.messages import literal
 from specviz.ui.weights import Weights
-from specviz.words import _, ngettext
+from specviz.words import _, language, ngettext
 
 if TYPE_CHECKING:
     from specviz.bench.found import Found
@@ -41,14 +41,14 @@ def show(weights: Weights, spec: str) -> None:
 def _found(loaded: "Loaded") -> "tuple[Found, ...]":
     from specviz.bench.found import folders
 
-    return _looked(loaded, loaded.target.config.sha, folders())
+    return _looked(loaded, loaded.target.config.sha, folders(), language())
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _looked(
-    _loaded: "Loaded", sha: str, folders: tuple[tuple[Path, float], ...]
+    _loaded: "Loaded", sha: str, folders: tuple[tuple[Path, float], ...], spoken: str
 ) -> "tuple[Found, ...]":
-    """Look anew only for another target, or where a folder came, went or changed."""
+    """Look anew only for another target or language, or where a folder came, went or changed."""
     from specviz.bench.found import find_drafters
 
     return find_drafters(_loaded)

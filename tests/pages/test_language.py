@@ -14,7 +14,7 @@ from specviz.bench.sweep_plan import Plan, Prompt
 from specviz.models.device import device_name
 from specviz.models.load import load
 from specviz.traces.schema import Trace
-from specviz.ui import learn, traces
+from specviz.ui import drafters_found, learn, traces
 from specviz.ui.hardware_link import SECTIONS
 from specviz.ui.learn_notebooks import SERVER, lessons
 from tests import pseudo
@@ -103,6 +103,16 @@ def test_every_word_of_step_is_in_the_catalogue(widened, known, quoted, model):
         assert pseudo.plain(test, here, quoted) == [], name
     for panel in ("tiles", "speed", "check", "table"):
         assert pseudo.plain(section(test, "panel", panel), here, quoted) == [], panel
+
+
+def test_reasons_against_drafters_are_told_anew_in_another_language(widened, model):
+    loaded = load(str(model), device="cpu", dtype="float32")
+    words.set_language("en")
+    english = [each.problem for each in drafters_found._found(loaded)]
+    words.set_language(pseudo.NAME)
+    told = [each.problem for each in drafters_found._found(loaded)]
+    assert any(english)
+    assert all(one != other for one, other in zip(english, told, strict=True) if one)
 
 
 def test_every_word_of_a_comparison_is_in_the_catalogue(widened, known, quoted, model):
