@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import ceil, floor, log10
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 420, 70, 50, 40, 170
 DASHES = ("none", "8 4", "2 3", "10 3 2 3", "5 5", "12 4", "1 5", "4 2")
 # Okabe and Ito: told apart without colour vision
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#6B6B6B")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +24,9 @@ class Chart:
     def svg(self) -> str:
         """Return the chart as one SVG document."""
         points = [point for line in self.lines.values() for point in line]
-        most_x = max((x for x, _ in points), default=1.0) or 1.0
-        most_y = max((y for _, y in points), default=1.0) or 1.0
+        ticks_x = _ticks(max((x for x, _ in points), default=1.0) or 1.0)
+        ticks_y = _ticks(max((y for _, y in points), default=1.0) or 1.0)
+        most_x, most_y = ticks_x[-1], ticks_y[-1]
 
         def at(x: float, y: float) -> tuple[float, float]:
             across = LEFT + (WIDTH - LEFT - RIGHT) * x / most_x
@@ -38,11 +40,13 @@ class Chart:
             _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, self.x_title, anchor="middle"),
             _text(LEFT, TOP - 6, self.y_title),
         ]
-        for share in (0, 0.25, 0.5, 0.75, 1):
-            (x, bottom), (_, y) = at(share * most_x, 0), at(0, share * most_y)
+        for tick in ticks_y:
+            _, y = at(0, tick)
             parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
-            parts.append(_text(LEFT - 6, y + 4, f"{share * most_y:.3g}", anchor="end"))
-            parts.append(_text(x, bottom + 16, f"{share * most_x:.4g}", anchor="middle"))
+            parts.append(_text(LEFT - 6, y + 4, f"{tick:.3g}", anchor="end"))
+        for tick in ticks_x:
+            x, bottom = at(tick, 0)
+            parts.append(_text(x, bottom + 16, f"{tick:.4g}", anchor="middle"))
         for rule in self.rules:
             if rule <= most_x:
                 x, bottom = at(rule, 0)
@@ -61,14 +65,20 @@ class Chart:
                 f'<path d="M{side} {y - 4}h28" stroke="{colour}" stroke-width="2" '
                 f'stroke-dasharray="{dash}"/>'
             )
-            parts.append(_text(side + 34, y, name, fill=colour))
+            parts.append(_text(side + 34, y, name))
         return "\n".join([*parts, "</svg>", ""])
 
 
-def _text(
-    x: float, y: float, text: str, size: int = 12, anchor: str = "start", fill: str = "#222"
-) -> str:
+def _ticks(most: float) -> list[float]:
+    """Return round numbers from 0 to `most` or just beyond, at most six."""
+    scale = 10 ** floor(log10(most))
+    steps = (n * scale / 10 for n in (1, 2, 2.5, 5, 10, 20, 25, 50))
+    step = next(step for step in steps if most <= 5 * step)
+    return [n * step for n in range(ceil(most / step - 1e-9) + 1)]
+
+
+def _text(x: float, y: float, text: str, size: int = 12, anchor: str = "start") -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
-        f'fill="{fill}">{escape(text)}</text>'
+        f'fill="#222">{escape(text)}</text>'
     )
