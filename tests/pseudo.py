@@ -82,6 +82,7 @@ def names() -> set[str]:
     told += [f"{each.title} {each.version} {each.tree}" for each in KERNELS.values()]
     for name in recordings.names():
         trace = load(recordings.path(name))
+        told.append(f"{trace.environment.device_name} {trace.environment.dtype}")
         tokens = trace.prompt + trace.output
         told.append(b"".join(trace.pieces[each] for each in tokens).decode("utf-8", "ignore"))
         told += [piece.decode("utf-8", "ignore") for piece in trace.pieces.values()]
