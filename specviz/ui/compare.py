@@ -42,15 +42,14 @@ def show() -> None:
     if asked.problem:
         st.error(literal(asked.problem), icon=":material/error:")
     work: Work | None = st.session_state.get(KEY)
-    interval = pace(work)
-    st.fragment(_live, run_every=interval)(state, asked, interval)
+    interval = pace(work)  # before the buttons: what ends in between is seen below
+    _buttons(state, asked, active=work is not None and work.active)
+    st.fragment(_live, run_every=interval)(state, interval)
     if asked.spec == DEFAULT:
         opening.greet(state)
 
 
-def _live(state: State, asked: Asked, interval: float | None) -> None:
-    work: Work | None = st.session_state.get(KEY)
-    active = work is not None and work.active
+def _buttons(state: State, asked: Asked, *, active: bool) -> None:
     with st.container(horizontal=True, gap="small", key="compare-head"):
         st.button(
             _("Compare"),
@@ -69,6 +68,11 @@ def _live(state: State, asked: Asked, interval: float | None) -> None:
             disabled=not active,
             on_click=state.engine.stop,
         )
+
+
+def _live(state: State, interval: float | None) -> None:
+    """Draw what was decoded so far; the buttons are outside, as on Sweep."""
+    work: Work | None = st.session_state.get(KEY)
     if work is None:
         text = _(
             "Nothing was compared yet. Compare runs every scheme on the prompts at the left, one "

@@ -29,7 +29,8 @@ def show() -> None:
     if asked.problem:
         st.error(literal(asked.problem), icon=":material/error:")
     work = _work(state, asked)
-    interval = pace(work)
+    interval = pace(work)  # before the buttons: what ends in between is seen below
+    _buttons(state, asked, work)
     st.fragment(_live, run_every=interval)(state, asked, interval)
     if asked.spec == DEFAULT:
         opening.greet(state)
@@ -43,8 +44,12 @@ def pace(work: Work | None) -> float | None:
 
 
 def _live(state: State, asked: Asked, interval: float | None) -> None:
+    """Draw what was measured so far; the buttons are outside.
+
+    A press of one in here would end in the `st.rerun` below, and that takes back a change of page
+    that was clicked meanwhile.
+    """
     work = _work(state, asked)
-    _buttons(state, asked, work)
     shown = work or sweep_recorded.recorded()
     if work is None:
         sweep_recorded.say(shown)

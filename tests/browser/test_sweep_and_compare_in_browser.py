@@ -32,14 +32,8 @@ def test_a_sweep_grows_survives_a_page_change_and_opens_a_point(server, tab, tin
     one = opened(tab(), server, "sweep", f"D=1-2&classes=copy&target={tiny}")
     page = one.page
     page.get_by_role("button", name="Start").click()
-    heading = page.get_by_role("heading", name="Hardware fit")
-    for _attempt in range(5):  # Streamlit drops a change of page while the run of a press begins
-        page.wait_for_timeout(1500)
-        page.get_by_role("link", name="Hardware fit").click()
-        page.wait_for_timeout(4000)
-        if heading.is_visible():
-            break
-    expect(heading).to_be_visible()
+    page.get_by_role("link", name="Hardware fit").click()  # at once: no press may take it back
+    expect(page.get_by_role("heading", name="Hardware fit")).to_be_visible()
     page.get_by_role("link", name="Sweep").click()
     expect(page.get_by_text("Speculation profile")).to_be_visible()
     expect(page.get_by_role("button", name="Resume")).to_be_enabled()
