@@ -52,6 +52,19 @@ def load_hf(
     return target
 
 
+def read_causal_lm(
+    checkpoint: Checkpoint, name: str, device: torch.device, dtype: torch.dtype
+) -> CausalLM:
+    """Read a model of transformers onto a device, ready to be run.
+
+    Raises:
+        UnsupportedModel: transformers does not know it, or runs it with remote code only.
+        ModelCorrupt: weights that are missing or of another shape.
+    """
+    checkpoint.shards()  # says what is wrong with the files better than transformers does
+    return _on(_read_model(checkpoint, _read_config(checkpoint, name), name, dtype), device)
+
+
 def _read_config(checkpoint: Checkpoint, name: str) -> "PreTrainedConfig":
     import transformers
     from transformers import AutoConfig

@@ -1,13 +1,15 @@
 """How the target answers prompts to train on: one by one with drafts, or many in one batch."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 from torch import Tensor
 
 from specviz.config import SamplingParams, SessionConfig
 from specviz.drafters import make_drafter
+from specviz.models.checkpoint import Checkpoint
+from specviz.models.hf_load import read_causal_lm
 from specviz.models.load import Loaded, find
 from specviz.session import DecodeSession
 
@@ -49,18 +51,13 @@ class Together:
     """transformers' `generate` on the same weights: a batch costs little more than one prompt."""
 
     def __init__(self, loaded: Loaded) -> None:
-        from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # ours is the one shown
         target = loaded.target
-        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            find(loaded.spec),
-            dtype=target.dtype,
-            trust_remote_code=False,
-            use_safetensors=True,
-            local_files_only=True,
-        )
-        torch.nn.Module.to(model, target.device)
-        self.model = model
+        checkpoint = Checkpoint(find(loaded.spec))
+        model = read_causal_lm(checkpoint, loaded.spec, target.device, target.dtype)
+        self.model = cast("PreTrainedModel", model)
         self.ends = list(target.config.eos)
 
     @torch.inference_mode()
