@@ -10,6 +10,7 @@ import torch
 from specviz.bench.gpu_fit import fit
 from specviz.bench.gpu_time import timed
 from specviz.models.own_kernels import find_own_kernels
+from specviz.recordings import gpu
 
 find_own_kernels()  # before the next line, which needs it
 from kernels.tree_attention import (  # noqa: E402
@@ -52,18 +53,11 @@ TINY = Grid(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One measured call. Bandwidth counts the keys and values that must be read once."""
+class Point(gpu.Point):
+    """A call as it is measured. Bandwidth counts the keys and values that must be read once."""
 
-    backend: str
-    group: int
-    rows: int  # 1 + D
-    context: int
-    batch: int
-    seconds: float
     how: str
     bytes_per_second: float
-    block_m: int | None = None  # of our kernel
     splits: int | None = None
 
 

@@ -1,10 +1,10 @@
 """Runs of `gpu-check` that come with the program: what a GPU measured, with device and date."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from specviz import recordings
 from specviz.errors import TraceError
@@ -13,6 +13,7 @@ from specviz.words import _
 PATTERN = "*gpu-check*.json"
 COMPILED = Path("kernels") / "compiled.json"
 Json = Mapping[str, object]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +98,7 @@ def read_run(file: Path) -> GpuRun:
     Raises:
         TraceError: it is not what `gpu-check` writes.
     """
-    try:
-        return _run(json.loads(file.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TraceError(
-            _("{name} is not a file of gpu-check ({error}); make it again").format(
-                name=file.name, error=f"{type(error).__name__}: {error}"
-            )
-        ) from error
+    return _read(file, _run, _("{name} is not a file of gpu-check ({error}); make it again"))
 
 
 def _run(found: Json) -> GpuRun:
@@ -170,16 +164,20 @@ def compiled(file: Path | None = None) -> tuple[str, tuple[Compiled, ...]]:
     Raises:
         TraceError: the file is missing or damaged.
     """
-    file = file or recordings.FOLDER / COMPILED
+    text = _("{name} is not a record of compiled kernels ({error})")
+    return _read(file or recordings.FOLDER / COMPILED, _kernels, text)
+
+
+def _kernels(found: Json) -> tuple[str, tuple[Compiled, ...]]:
+    return str(found["triton"]), tuple(map(_compiled, _list(found, "compiled")))
+
+
+def _read(file: Path, parse: Callable[[Json], T], complaint: str) -> T:
     try:
-        found = json.loads(file.read_text("utf-8"))
-        return str(found["triton"]), tuple(_compiled(line) for line in found["compiled"])
+        return parse(json.loads(file.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TraceError(
-            _("{name} is not a record of compiled kernels ({error})").format(
-                name=file.name, error=f"{type(error).__name__}: {error}"
-            )
-        ) from error
+        why = f"{type(error).__name__}: {error}"
+        raise TraceError(complaint.format(name=file.name, error=why)) from error
 
 
 def _compiled(line: Json) -> Compiled:
