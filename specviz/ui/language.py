@@ -21,7 +21,9 @@ def of_tab() -> str | None:
         return None
     if _CHOSEN not in st.session_state:
         linked = st.query_params.get(PARAMETER, "")
-        st.session_state[_CHOSEN] = words.nearest(linked) if linked else ""
+        known = words.nearest(linked)
+        english = linked.casefold().startswith(words.SOURCE)  # what is none of ours means it too
+        st.session_state[_CHOSEN] = known if english or known != words.SOURCE else ""
     chosen: str = st.session_state[_CHOSEN]
     return chosen or st.context.locale or words.SOURCE
 

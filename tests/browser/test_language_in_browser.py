@@ -73,3 +73,8 @@ def test_the_choice_hides_nothing_and_words_fit(server, browser, width):
             assert other is None or other["x"] + other["width"] <= box["x"], name
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
     context.close()
+
+
+def test_a_link_with_an_unknown_language_is_read_in_the_browsers_own(server, brazilian):
+    brazilian.goto(f"{server}/learn?lang=tlh")
+    brazilian.get_by_role("heading", name="Aprender", exact=True).wait_for()
